@@ -46,5 +46,5 @@ class CauseCandidate:
 
 
 def sure(score: float, most: float) -> float:
-    """A score as a share of one."""
+    """The score as a confidence between 0 and 1."""
     return 1.0 / (1.0 + exp(-max(-20.0, min(most, score))))

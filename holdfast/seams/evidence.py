@@ -10,7 +10,7 @@ from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLS, REASONS, WORK
 from holdfast.seams.scene import Scene
 
-ONE_KIND = 1.2  # confidence 0.77
+ONE_KIND = 1.2  # maximum score of one kind of evidence: confidence 0.77
 SEVERAL = 3  # sensors of one kind with the same change
 STATES = frozenset({"psu", "bandwidth", "port_bandwidth", "limit", "interval", "link_errors", REASONS})
 """States that a device reports exactly, without noise."""
@@ -21,7 +21,7 @@ OF_LOAD = frozenset(
 )
 """Families that follow the load."""
 TOGETHER_SECONDS = 120.0
-FEW = 1 / 3  # share of the working GPUs behind a cause; a coolant unit or a hall affects all of them
+FEW = 1 / 3  # share of the working GPUs behind a cause that counts as few; a coolant unit or a hall affects all of them
 FOLLOWS_SECONDS = 900.0  # a later change is no evidence for the cause: coolant, metal and jobs react faster
 BY_HEAT = "cooling."
 BY_FLOW = ("cooling.flow_low", "cooling.supply_warm", "cooling.ambient", "cooling.plant")
@@ -71,7 +71,7 @@ def _harmless(candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
 
 
 def _few(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
-    """Whether only a few of the working GPUs behind it are warmer and none is slower, which happens every day."""
+    """Whether only a few of the working GPUs behind the cause are warmer and none is slower. That happens every day."""
     if not candidate.kind.startswith(BY_FLOW):
         return False
     heat = scene.moves(HEAT)
@@ -83,7 +83,7 @@ def _few(scene: Scene, candidate: CauseCandidate, explained: Sequence[Symptom]) 
 
 
 def _late(candidate: CauseCandidate, explained: Sequence[Symptom]) -> bool:
-    """Whether all its effects began long after it, so that it was harmless until then."""
+    """Whether all effects began long after the change, so that the change was harmless until then."""
     if any(family(one.signal) in STATES for one in candidate.signs) or not candidate.signs:
         return False
     effects = [one.since for one in explained if one not in candidate.signs]
@@ -97,7 +97,7 @@ def _enough(scene: Scene, candidate: CauseCandidate, shown: Mapping[str, set[str
 
 
 def _companions(scene: Scene, candidate: CauseCandidate) -> Iterator[tuple[str, set[str]]]:
-    """Other sensors in its reach with the expected change at the same time: supplies behind a feed, flows."""
+    """Other sensors in reach of the cause with the expected change at the same time: supplies behind a feed, flows."""
     first = candidate.since - TOGETHER_SECONDS
     for name in scene.panel.tables:
         if name in signals() and family(name) in candidate.explains - OF_LOAD - WORK:

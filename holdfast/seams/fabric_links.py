@@ -1,4 +1,4 @@
-"""Fabric links: the switch of each, and which are bad in what way."""
+"""Fabric links: their switches, and which links carry less or count errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Links:
         return frozenset(self.scene.seen(BANDWIDTH) | self.scene.seen(ERRORS) | self.scene.seen(CONGESTION))
 
     def beside(self, place: Subject) -> frozenset[Subject]:
-        """Measured links that share a switch with it and take over its traffic."""
+        """Measured links that share a switch with this link and take over its traffic."""
         switches = self.switches_of.get(place, [place])
         return frozenset(link for switch in switches for link in self.of_switch.get(switch, ())) & self.metered
 

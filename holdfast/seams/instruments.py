@@ -15,17 +15,17 @@ from holdfast.seams.moved import baseline_columns, cadence, median, step_of
 STUCK_SECONDS = 180.0
 STUCK_COLUMNS = 12
 LIVELY_COLUMNS = 60
-FINE = 3.0  # times its resolution: a sensor that usually changes by this much never rests by chance
+FINE = 3.0  # times the resolution: a sensor that usually changes by this much never rests by chance
 LEAST_CHANGES = 12
 STILL_READINGS = 10
-LONGER = 4.0  # times its longest time without a change
+LONGER = 4.0  # times the longest time without a change
 SPREADS = 4.0  # standard deviations of its last readings
 NEARLY_ALL = 0.8
 SPANS = 2.9
 LEAST_CROSSINGS, CROSSINGS_ALONE = 3, 5  # fewer may be drift
-FEW_INSTRUMENTS = 32  # of hundreds of sensors with whole degrees, one rests for an hour by chance
+FEW_INSTRUMENTS = 32  # with more sensors of whole degrees than this, one rests for an hour by chance
 LEFT_BY_NOW = 15.0  # expected number of changes that did not happen: by chance one case in e^15
-AS_LIVELY = 0.5  # share of the earlier changes of its kind; if all become calm, it may too
+AS_LIVELY = 0.5  # share of its kind's earlier changes: if all sensors of a kind change less, one may rest
 LEAST_PEERS = 3
 PEERS_MOVE = 8.0  # times its own resolution
 LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
@@ -44,7 +44,7 @@ class BadReading(NamedTuple):
     signal: str
     since: float
     says: str
-    doubtful: bool = False  # others of its kind were silent too and report again
+    doubtful: bool = False  # sensors of the same kind were silent too and report again
 
 
 def bad_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[BadReading]:
@@ -117,10 +117,10 @@ def _usual_gap(values: Values) -> float:
 
 
 def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> Iterator[BadReading]:
-    """Sensors without a change for far longer than ever before, if they usually never rest, or if their peers changed.
+    """Sensors that are unchanged for far longer than ever before, if they usually never rest or their peers changed.
 
-    A sensor of whole degrees may rest while nothing happens. It is stuck only if its peers changed by several of its
-    steps and it did not.
+    A sensor with a resolution of whole degrees may rest while nothing happens. It is stuck only if its peers changed by
+    several of its steps.
     """
     columns = max(STUCK_COLUMNS, round(STUCK_SECONDS / step))
     if len(times) < baseline_columns(times) + columns:
@@ -135,7 +135,7 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
         values, still = table.values[row], rest.still
         if still < max(columns, LONGER * rest.longest):
             continue
-        until = len(values) - still - 1  # the column from which it rests
+        until = len(values) - still - 1  # the column from which the sensor rests
         lively = values[max(0, until - LIVELY_COLUMNS) : until]
         lively = lively[~np.isnan(lively)]
         if not lively.size or not _where_it_was(lively[::every], float(values[-1]), rest.resolution):
@@ -155,8 +155,8 @@ def _stuck(fact: SeamSignal, table: SignalTable, times: Times, step: float) -> I
 
 
 def _where_it_was(lively: Values, value: float, step: float) -> bool:
-    """Whether it rests near its last readings, as a stuck sensor does. A voltage that fell to zero, or the power of a
-    GPU whose job ended, rests at another value."""
+    """Whether the sensor rests near its last readings, as a stuck one does. A voltage that fell to zero, or the power
+    of a GPU whose job ended, rests at another value."""
     last = lively[-STILL_READINGS:]
     middle = float(np.median(last))
     spread = 1.4826 * float(np.median(np.abs(last - middle)))
@@ -165,15 +165,15 @@ def _where_it_was(lively: Values, value: float, step: float) -> bool:
 
 
 def _changes_near(values: Values, value: float, rest: "_Rest") -> int:
-    """How often it changed at the level at which it rests: an idle GPU draws constant power, to the watt."""
+    """How often the sensor changed at the level of its rest: an idle GPU draws constant power, to the watt."""
     known = values[~np.isnan(values)]
     near = np.abs(known - value) <= max(3 * rest.resolution, 3 * rest.usual_change)
     return int(((np.diff(known) != 0) & near[1:] & near[:-1]).sum())
 
 
 def _restless(lively: Values, step: float) -> bool:
-    """Whether nearly every run of ten readings spans four levels, so that it rests at none by chance. Three levels are
-    too few: a value that is rounded twice, to halves and to even degrees, spans three near 31 and one near 32."""
+    """Whether nearly every ten readings in a row span four levels: such a sensor does not rest by chance. Three levels
+    are too few: a value that is rounded twice, to halves and to even degrees, spans three near 31 and one near 32."""
     runs = len(lively) // STILL_READINGS
     if runs < 2:
         return False
@@ -182,10 +182,10 @@ def _restless(lively: Values, step: float) -> bool:
 
 
 def _would_have_left(table: SignalTable, before: Values, value: float, still: int, every: int) -> bool:
-    """Whether chance would have moved it from its level by now. A sensor that crosses its level within a few readings
-    has noise as large as its resolution, so it leaves the level wherever the true value lies in it.
+    """Whether noise would have moved the sensor from its level by now. A sensor that crosses its level within a few
+    readings has noise as large as its resolution, so it leaves the level wherever the true value lies in it.
 
-    A value near the edge of its level leaves on one side only, and rests once it has drifted to the middle.
+    A value near the edge of a level leaves on one side only, and rests after it has drifted to the middle.
     """
     if len(table.subjects) > FEW_INSTRUMENTS:
         return False
@@ -201,7 +201,7 @@ def _would_have_left(table: SignalTable, before: Values, value: float, still: in
 
 
 def _as_lively(table: SignalTable, still: int) -> bool:
-    """Whether sensors of its kind change as often as before."""
+    """Whether sensors of the same kind change as often as before."""
     changed = np.abs(np.diff(table.values, axis=1)) > 0
     before, late = changed[:, :-still].mean(axis=1), changed[:, -still:].mean(axis=1)
     moved = before > 0
@@ -232,7 +232,7 @@ def _rest(values: Values) -> _Rest | None:
 
 
 def _peers_moved(table: SignalTable, row: int, still: int, step: float) -> bool:
-    """Whether nearly all other parts of the same whole changed while it rested, although it usually follows them."""
+    """Whether nearly all other parts of the same whole changed while the sensor rested, though it usually follows."""
     whole = whole_of(table.subjects[row])
     if whole is None:
         return False

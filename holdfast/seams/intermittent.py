@@ -1,7 +1,7 @@
 """Intermittent faults: the panel reduced to the times at which they are present.
 
-A fault of one minute in five is over before three readings show it. If a row deviated several times since its calm
-beginning, the columns of those times are put side by side. Rules then see the fault as if it were permanent.
+A fault that lasts one minute in five ends before three readings show it. If a row deviated several times since the
+baseline, the columns of these episodes are put side by side. Rules then see the fault as if it were permanent.
 """
 
 from dataclasses import replace
@@ -29,14 +29,14 @@ CLOCK = "gpu_clock_sm_hertz"
 OF_ALL = 0.1  # share of GPUs; if more clock down together, their job pauses
 OF_WORK = ("gpu_clock_sm_hertz", "job_collective_seconds", "job_step_seconds")
 EPISODES = 3
-LEAST_READINGS = 2  # least readings of an episode; a single outlier is none
-OF_COOLING = 3.0  # times the usual limit: control, valves and load change a coolant all the time
+LEAST_READINGS = 2  # least readings of an episode, so that a single outlier does not count
+OF_COOLING = 3.0  # times the usual limit: control, valves and load change the coolant all the time
 OF_OTHERS = 1.5
 MOST_OF_THE_TIME = 0.5  # share of the time since the first episode; the rules find longer faults without folding
-FOLDED_SECONDS = 240.0  # of episodes together; with more, a rule would also expect slow effects such as heat
+FOLDED_SECONDS = 240.0  # of all episodes; for a longer fault, a rule would also expect slow effects such as heat
 LEAST_FOLDED_SECONDS = 100.0
 KINDS = ("cooling.", "power.", "fabric.", "pools.", "storage.", "gpu.slow", "node.slow", "job.rank_slow")
-SWINGS = "cooling.pump_oscillation"  # intermittent by nature
+SWINGS = "cooling.pump_oscillation"  # always intermittent
 LEAST_RAW = 0.85
 MANY_EPISODES = 4
 LEAST_RAW_OF_MANY = 0.75  # one sensor that shows it this often is enough
@@ -48,7 +48,7 @@ class Folded(NamedTuple):
     panel: Panel
     since: float
     episodes: int
-    seconds: float  # of all of them together
+    seconds: float  # total length of the episodes
 
 
 def folded(panel: Panel) -> Folded | None:
@@ -59,7 +59,7 @@ def folded(panel: Panel) -> Folded | None:
     for name in WATCHED:
         table = panel.of(name)
         if not table.subjects or (name in OF_WORK and best is not None):
-            continue  # a change of the cause itself is better evidence than one of a victim
+            continue  # a change of the cause itself is better evidence than a change of a victim
         beyond = _beyond(table, first, signals()[name])
         if name == CLOCK:
             beyond[:, (beyond >= 1.0).mean(axis=0) > OF_ALL] = 0.0
@@ -99,7 +99,7 @@ def _beyond(table: SignalTable, first: int, fact: SeamSignal) -> Values:
 
 
 def _episodes(over: Mask, least: int, first: int) -> Mask | None:
-    """The columns of its episodes, without short ones; None if it had too few, or is nearly always abnormal since."""
+    """The columns of a row's episodes, without short ones; None if there are too few, or nearly all columns deviate."""
     ends = np.flatnonzero(np.diff(np.concatenate([[False], over, [False]]).astype(np.int8)))
     runs = [(begin, end) for begin, end in ends.reshape(-1, 2) if end - begin >= least and begin >= first]
     if len(runs) < EPISODES:
@@ -116,7 +116,7 @@ def _fold(panel: Panel, mask: Mask, first: int) -> Folded | None:
     if len(chosen) * panel.step < LEAST_FOLDED_SECONDS:
         return None
     columns = np.concatenate([np.arange(first), chosen])
-    # Work is compared with the time between the episodes: a job that is slow then too is no effect of them.
+    # Jobs are compared with the time between the episodes: a job that is slow in between is not an effect of them.
     between = np.flatnonzero(~mask[late[0] :]) + late[0]
     apart = np.concatenate([between[np.linspace(0, len(between) - 1, first).astype(int)], chosen])
     tables = {
@@ -141,7 +141,7 @@ def as_intermittent(found: Finding, fold: Folded, now: float) -> Finding | None:
     )
     raw = min(found.raw, MOST_RAW)
     symptoms = tuple(one._replace(since=fold.since) for one in found.symptoms)
-    # Its times were selected by the deviation itself, so only a state that a device reports is certain.
+    # The deviation itself selected the columns, so only a state that a device reports is certain.
     confidence = calibrated(raw) if is_plain(found) else min(calibrated(raw), MOST_CONFIDENCE)
     return replace(
         found, since=fold.since, raw=raw, confidence=round(confidence, 3), symptoms=symptoms,

@@ -1,7 +1,7 @@
 """Changes of signals: each row of a table against the start of its own window, its baseline. Vectorised.
 
-First a cheap pass over every row (the last minute against the median of the beginning), then a careful one over the
-rows that are left: does the change exceed the row's own noise and usual excursions, and since when?
+A cheap first pass compares the last minute of every row with the median of its beginning. A careful second pass over
+the remaining rows decides whether the change exceeds the row's noise and usual excursions, and when it began.
 """
 
 from dataclasses import dataclass, replace
@@ -80,10 +80,10 @@ def recent_columns(times: Times) -> int:
 
 
 def cadence_columns(values: Values) -> int:
-    """Columns between two readings of these instruments, learned from how soon after a change the next one comes.
+    """Columns between two readings of these instruments, learned from the shortest times between changes.
 
-    A reading that is held until the next fills several columns, and they are one reading, not several. Where nothing
-    ever changes there is nothing to learn, and every column counts.
+    One reading fills several columns until the next reading, and counts once. If nothing ever changes, every column
+    counts as a reading.
     """
     sample = values[:: max(1, len(values) // MOST_SAMPLES)]
     with np.errstate(invalid="ignore"):
@@ -107,7 +107,7 @@ def moves(
 ) -> Moves:
     """The rows that changed in the harmful direction. `calm` is a known good past, by default the start of the window.
 
-    Where a signal pauses (a job that writes a checkpoint tells no step time), its last value stands for some minutes.
+    If a signal pauses (a job reports no step time while it writes a checkpoint), its last value holds for some minutes.
     """
     count = len(table.subjects)
     every = 1 if signal.sparse or not count else cadence(table)
@@ -145,7 +145,7 @@ def _beyond_peers(found: Moves, deviation: Values, least: Values) -> Moves:
 
 
 def _latest(values: Values, times: Times, last: int) -> Values:
-    """The last readings, as many as a recent window has; a pause among them is skipped. One reading is not several."""
+    """The last readings, as many as a recent window has. Pauses are skipped, and a held reading counts once."""
     pause = round(PAUSE_SECONDS / step_of(times))
     late = values[:, -(last + pause) :]
     order = np.argsort(~np.isnan(late), axis=1, kind="stable")  # missing readings first, the others in their order
@@ -191,7 +191,7 @@ def resolution(values: Values) -> Values:
 
 def _high(values: Values) -> Values:
     """The value that one reading in 25 exceeds."""
-    ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
+    ordered = np.sort(values, axis=1)  # missing readings sort to the end
     count = (~np.isnan(values)).sum(axis=1)
     place = np.maximum(np.ceil(USUAL_EXCURSION * count).astype(np.int64) - 1, 0)
     found: Values = ordered[np.arange(len(values)), place]
@@ -269,7 +269,7 @@ def median(values: Values) -> Values:
     rows, columns = values.shape
     if not columns:
         return np.full(rows, np.nan, np.float32)
-    ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
+    ordered = np.sort(values, axis=1)  # missing readings sort to the end
     if not np.isnan(ordered[:, -1]).any():  # no reading is missing
         middle = (ordered[:, (columns - 1) // 2] + ordered[:, columns // 2]) / 2
         return np.asarray(middle, np.float32)

@@ -11,27 +11,27 @@ from holdfast.seams.planned import PlannedWork, explained_by
 Named = tuple[str, str]  # cause and kind
 EVALUATIONS = 3
 LASTS_SECONDS = 100.0
-PLAIN = 0.981  # raw: the highest possible value
+PLAIN = 0.981  # a raw score: the highest confidence
 PLAIN_EVALUATIONS = 2
 CONFIDENCE_BY_AGE = ((300.0, 0.79), (600.0, 0.94))  # (age in seconds, maximum confidence up to that age)
-WEAK = 0.85  # raw: below, it must last longer
+WEAK = 0.85  # a raw score: below it, a finding must last longer
 WEAK_EVALUATIONS = 7
 WEAK_SECONDS = 400.0
 SLOWDOWN = "job.slowdown"
-SOONER = (SLOWDOWN, "cooling.unmetered")  # these rules already require duration, or a pattern of many nodes
+SOONER = (SLOWDOWN, "cooling.unmetered")  # kinds whose rules already require duration, or a pattern of many nodes
 REMEMBERED_SECONDS = 2 * 3600.0
 EPISODES = 3
-OF_AN_EPISODE = 0.9  # raw: an episode counts from here on
+OF_AN_EPISODE = 0.9  # a raw score: episodes from here on count
 COMES_AGAIN_SECONDS = 1800.0  # an intermittent finding is reported until this long after it was last seen
 COMES_AND_GOES = "it is intermittent"
 MISSED_EVALUATIONS = 1  # evaluations that may miss a finding before its count starts again
 HELD_SECONDS = 600.0  # a reported finding stays this long without being seen: load and gaps hide a fault for minutes
-BEHIND_SECONDS = 600.0  # a finding behind a cause that was seen within this time is its effect
+BEHIND_SECONDS = 600.0  # a finding behind a cause that was seen within this time is an effect of it
 
 
 @dataclass(slots=True)
 class _Record:
-    first: float  # of this episode
+    first: float  # start of this episode
     last: float
     evaluations: int = 1
     missed: int = 0
@@ -39,7 +39,7 @@ class _Record:
     reported: Finding | None = None
     last_reported: Finding | None = None
     victims: set[str] = field(default_factory=set)  # victims of all evaluations, because one may miss some
-    recurs: bool = False  # it is intermittent
+    recurs: bool = False  # the finding is intermittent
     longest: float = 0.0  # seconds of its longest episode
 
 
@@ -77,7 +77,7 @@ class FindingMemory:
         return tuple(reported)
 
     def _behind(self, finding: Finding, topology: Topology, now: float) -> bool:
-        """Whether a more confident cause above it was reported recently and began earlier."""
+        """Whether a more confident cause above the finding was reported recently and began earlier."""
         return any(
             kind.partition(".")[0] == finding.kind.partition(".")[0]
             and record.last_reported is not None
@@ -89,8 +89,8 @@ class FindingMemory:
         )
 
     def _explained(self, finding: Finding, now: float) -> bool:
-        """Whether it is an unexplained slowdown of a job that is a victim of a recently reported cause. One evaluation
-        may miss that cause."""
+        """Whether the finding is an unexplained slowdown of a job that is a victim of a recently reported cause. One
+        evaluation may miss that cause."""
         return finding.kind == SLOWDOWN and any(
             record.last_reported is not None
             and now - record.last <= BEHIND_SECONDS
@@ -126,14 +126,14 @@ class FindingMemory:
         return (finding.raw >= PLAIN and record.evaluations >= PLAIN_EVALUATIONS) or len(record.episodes) >= EPISODES
 
     def _otherwise(self, finding: Finding) -> bool:
-        """Whether its cause is already reported with another kind. A change of kind must persist too."""
+        """Whether the cause is already reported with another kind. A change of kind must persist too."""
         return any(
             cause == finding.cause and kind != finding.kind and record.reported is not None
             for (cause, kind), record in self._records.items()
         )
 
     def _returning(self, seen: set[Named], now: float) -> list[Finding]:
-        """Reported findings that this evaluation does not see. They stay for a while, intermittent ones longer."""
+        """Reported findings that this evaluation does not repeat. They stay for a while, intermittent ones longer."""
         found = []
         for named, record in list(self._records.items()):
             if named in seen:

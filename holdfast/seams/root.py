@@ -18,7 +18,7 @@ LEAST_CONFIDENCE = 0.6
 LASTS_SECONDS = 40.0
 SLACK_SECONDS = 90.0  # uncertainty of an onset: noise, inertia, one reading a minute
 SAME_DOMAIN_SECONDS = 300.0  # the same between meters of one domain, which smooth and report with a delay
-ABSORBED = 0.6  # share of a candidate's own signs that another explains: it is then a consequence
+ABSORBED = 0.6  # a candidate is a consequence if another one explains this share of its own signs
 FOR_ALL_SYMPTOMS = 2.5
 FOR_THE_FIRST = 1.0
 EARLY = 0.2  # share of the earliest symptoms to ignore: a few coarse sensors seem to change too early
@@ -88,7 +88,7 @@ def _lasted(scene: Scene, candidate: CauseCandidate) -> bool:
 
 
 def _rank(hypothesis: Hypothesis) -> tuple[float, float, float, str]:
-    """A score above the maximum of a candidate gives no higher rank, so a sensor reading ranks above a mere pattern."""
+    """The score, limited to the maximum of the candidate: so a sensor reading ranks above a mere pattern."""
     return (
         -min(hypothesis.score, hypothesis.most),
         -hypothesis.score,
@@ -143,7 +143,10 @@ def _counts(needing: Sequence[Symptom], taken: set[int]) -> Mapping[str, int]:
 
 
 def _share(explained: Sequence[Symptom], counts: Mapping[str, int]) -> float:
-    """Share of the symptoms that it explains. Every signal counts the same, however many subjects show it."""
+    """Share of the symptoms that the candidate explains.
+
+    Every signal counts the same, however many subjects show it.
+    """
     hits = Counter(one.signal for one in explained)
     return sum(hit / counts[name] for name, hit in hits.items()) / len(counts)
 
@@ -163,14 +166,14 @@ def explains(scene: Scene, candidate: CauseCandidate, symptom: Symptom) -> bool:
 
 
 def _loses(scene: Scene, hypothesis: Hypothesis, root: Hypothesis, needing: Sequence[Symptom]) -> str:
-    """Why this candidate is no separate root beside `root`; '' if it is one."""
+    """Why this candidate is not a separate root beside `root`; '' if it is one."""
     mine, winner = hypothesis.candidate, root.candidate
     if mine.cause == winner.cause and not mine.proven:
         return f"{winner.kind} explains the same of {mine.cause} better"
     if mine.signs:
         theirs = sum(explains(scene, winner, one) and not _spared(scene, winner, one) for one in mine.signs)
         if theirs < ABSORBED * len(mine.signs):
-            return ""  # it has signs of its own that the winner does not explain
+            return ""  # the candidate has signs of its own that the winner does not explain
         domain = mine.kind.partition(".")[0] == winner.kind.partition(".")[0]
         if mine.since >= winner.since - (SAME_DOMAIN_SECONDS if domain else SLACK_SECONDS):
             return f"it follows from {winner.cause}" + _because(hypothesis)
@@ -184,7 +187,10 @@ def _loses(scene: Scene, hypothesis: Hypothesis, root: Hypothesis, needing: Sequ
 
 
 def _spared(scene: Scene, winner: CauseCandidate, sign: Symptom) -> bool:
-    """Whether most paths that the winner should affect are healthy. Then it does not explain this one either."""
+    """Whether most paths that the winner should affect are healthy.
+
+    Then the winner does not explain this one either.
+    """
     if not sign.subject.startswith("path/"):
         return False
     within = [path for path in scene.seen(sign.signal) if path in winner.reach]

@@ -89,7 +89,7 @@ class Scene:
         }
 
     def usual(self, signal: str, subject: Subject) -> float:
-        """Its value in the baseline; NaN if it was not measured."""
+        """The value of a subject in the baseline; NaN if it was not measured."""
         return self._value(signal, subject, now=False)
 
     def recent(self, signal: str, subject: Subject) -> float:
@@ -102,9 +102,9 @@ class Scene:
         return self._down[key]
 
     def reach(self, subject: Subject, kinds: Collection[str]) -> frozenset[Subject]:
-        """Subjects it can affect, itself included; a slow pool delays the paths into it."""
+        """Subjects that this one can affect, itself included; a slow pool delays the paths into it."""
         found = self.down(subject, kinds) | {subject}
-        if "runs_on" in kinds:  # who uses a part of a node, such as a port, runs on the node
+        if "runs_on" in kinds:  # a job that uses a part of a node, such as a port, runs on the node
             nodes = {whole_or_self(one) for one in found if one.startswith("node/")} - found
             found |= {one for node in nodes for one in self.down(node, CARRIES) if one.count("/") == 1}
         pools = [one for one in found if one.startswith("pool/")]
@@ -116,7 +116,7 @@ class Scene:
         return frozenset(under | ({subject} if subject.startswith("node/") else set()))
 
     def wholes(self, subjects: tuple[Subject, ...]) -> list[Subject]:
-        """The node of every row, kept because most tables name the same GPUs."""
+        """The node of every row, cached because most tables name the same GPUs."""
         if subjects not in self._wholes:
             self._wholes[subjects] = [whole_or_self(one) for one in subjects]
         return self._wholes[subjects]
@@ -162,7 +162,7 @@ class Scene:
 
     @cached_property
     def coolant(self) -> float:
-        """Temperature of the coolest supply, else of the room, else the coldest that any plant reaches."""
+        """Temperature of the coolest supply, or of the room, or the lowest that any plant reaches."""
         known = (self.moves(name).center for name in SUPPLIES)
         return next((float(np.nanmin(one)) for one in known if np.isfinite(one).any()), COLD_CELSIUS)
 
@@ -172,7 +172,7 @@ class Scene:
 
     @cached_property
     def drawing_less(self) -> frozenset[Subject]:
-        """Nodes whose GPUs draw less power than before, so that they need not get hot."""
+        """Nodes whose GPUs draw less power than before, so that a cooling fault may not heat them."""
         power = self.moves(POWER)
         less = np.flatnonzero(power.recent < (1 - signals()[POWER].least_ratio) * power.center)
         moved = [Symptom(power.subjects[row], POWER, self.now, 0.0, 0.0) for row in less]
@@ -227,7 +227,7 @@ class Scene:
         ]
 
     def _reasons_before(self, table: SignalTable, rows: Places, mask: int, own: Mask) -> Values:
-        """The share of calm times in which a GPU gave such a reason, or of the window's beginning."""
+        """The share of the baseline, or of the window's beginning, in which a GPU gave such a reason."""
         before: Values = own.mean(axis=1).astype(np.float32)
         baseline = self._baseline_of(REASONS)
         if baseline is not None:
@@ -238,7 +238,7 @@ class Scene:
         return before
 
     def _while_jobs_work(self, table: SignalTable) -> SignalTable:
-        """Leaves out jobs whose GPUs are idle now, because their last step says nothing about the present."""
+        """Leaves out jobs whose GPUs are idle now, because their last step is not about the present."""
         idle = [row for row, subject in enumerate(table.subjects) if whole_or_self(subject) in self.idle_jobs]
         if not idle:
             return table

@@ -1,4 +1,4 @@
-"""Sensors all over a site that stop reporting together: one finding on what they share, not one per sensor.
+"""Sensors all over a site that stop reporting together: one finding on their common parent, not one per sensor.
 
 Readings of many nodes all over a site stop in the same minutes when the system that reads or carries them is late:
 the network of the site, a gateway, or the controller itself.
@@ -12,8 +12,8 @@ from holdfast.model.topology import whole_or_self
 from holdfast.seams.instruments import BadReading
 from holdfast.seams.scene import Scene
 
-MANY = 5  # places that stop reporting within a minute: no coincidence
-APART_SECONDS = 60.0  # longest time from one to the next
+MANY = 5  # so many places do not stop reporting within a minute by coincidence
+APART_SECONDS = 60.0  # longest time between one place and the next
 SHARED = ("cools", "powers", "connects")
 PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")  # most likely first
 

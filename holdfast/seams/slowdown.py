@@ -16,19 +16,19 @@ SLOWER = 0.05  # share of a step
 SLOW_FOR_SECONDS = 960.0  # other data or longer sequences last less than this
 MUCH_SLOWER = 0.5  # share of a step; other data does not slow it by so much
 MUCH_SLOWER_FOR_SECONDS = 300.0
-LEAST_LOST_SECONDS = 90.0  # a smaller loss of the job's time is not worth an operator's time
-UNEXPLAINED = 0.7  # raw: the slowdown is measured, its cause is not known
+LEAST_LOST_SECONDS = 90.0  # a smaller loss is not worth an operator's time
+UNEXPLAINED = 0.7  # a raw score: the slowdown is measured, its cause is unknown
 AT_TIMES = ", on average: it is intermittent"
-PARTS = 4  # of the duration of a small slowdown; the job must be slow in each
+PARTS = 4  # parts of the duration of a small slowdown; the job must be slow in each
 SPREADS = 5.0  # standard deviations of a median of that many steps
 LEAST_READINGS = 8
 
 
 def findings(scene: Scene, left: Sequence[Symptom], found: Sequence[Finding]) -> Iterator[Finding]:
-    """`left`: symptoms that no finding explains."""
+    """Findings of unexplained slowdowns. `left`: symptoms that no finding explains."""
     explained = {one.cause for one in found} | {victim for one in found for victim in one.victims}
     signs = {one.subject: one for one in left if one.signal == STEP}
-    # Any cause that can reach the job explains a small slowdown; such a slowdown needs no cause of its own.
+    # Any cause that can reach the job explains a small slowdown.
     below = {place for one in found if not one.kind.startswith("sensor.") for place in scene.down(one.cause)}
     small = [one for one in _steady(scene) if one.subject not in scene.moved(STEP) and one.subject not in below]
     said = set()
@@ -53,19 +53,19 @@ def _at_times(scene: Scene) -> Iterator[Symptom]:
 
 
 def _matters(scene: Scene, sign: Symptom) -> bool:
-    """Clearly slower, for some minutes, and not because its steps are larger."""
+    """Whether the job is clearly slower, for some minutes, and its steps are not larger."""
     if sign.subject in scene.idle_jobs:
         return False
     seconds, longer = scene.now - sign.since, sign.now / sign.before - 1
     enough = MUCH_SLOWER_FOR_SECONDS if longer >= MUCH_SLOWER else SLOW_FOR_SECONDS
     lasted = seconds >= enough and longer * seconds >= LEAST_LOST_SECONDS
     made = scene.recent(THROUGHPUT, sign.subject), scene.usual(THROUGHPUT, sign.subject)
-    as_much = made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # larger steps, not slow
+    as_much = made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # the steps are larger, not slower
     return lasted and longer >= SLOWER and not as_much
 
 
 def _steady(scene: Scene) -> Iterator[Symptom]:
-    """Jobs whose steps vary so much that one minute shows nothing, while every part of the last half hour does."""
+    """Jobs whose steps vary too much to judge one minute, but that are slow in every part of the last half hour."""
     table, times = scene.panel.of(STEP), scene.panel.times
     if not table.subjects:
         return
@@ -109,7 +109,7 @@ def _finding(scene: Scene, sign: Symptom, how: str = "") -> Finding:
 
 
 def ruled_out(scene: Scene) -> list[str]:
-    """Domains with instruments of which none moved."""
+    """Domains that have instruments, none of which changed."""
     moved: dict[str, bool] = {}
     for name in scene.panel.tables:
         fact = signals().get(name)

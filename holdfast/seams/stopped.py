@@ -6,11 +6,11 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.slowdown import ruled_out
 
 STOPPED = "job.stopped"
-CONFIDENCE = 0.9  # that it stands still; why is not said
+CONFIDENCE = 0.9  # in the stop itself; its cause is unknown
 
 
 def stopped(scene: Scene, job: str, since: float, until: float | None, step: int, usual: float | None) -> Finding:
-    """`until`: when it made steps again; None while it stands still."""
+    """The finding of a stopped job. `until`: when it made steps again; None while it stands still."""
     each = f"; a step usually takes {usual:.3g} s" if usual else ""
     nodes = [one for one in scene.topology.up(job, ("runs_on",)) if one.startswith("node/") and "/gpu/" not in one]
     on = f", on {len(nodes)} node{'s' if len(nodes) != 1 else ''}" if nodes else ""

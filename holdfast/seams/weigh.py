@@ -19,24 +19,24 @@ CLOCK = "gpu_clock_sm_hertz"
 THERMAL = 32 | 64  # NVML's clock event reasons
 POWER, USE = "gpu_power_watts", "gpu_utilization_ratio"
 WARMER_CELSIUS = 1.5
-LEAST_RISE_CELSIUS = 1.0  # beyond what their power explains: less is noise
+LEAST_RISE_CELSIUS = 1.0  # above the rise that their power explains; a smaller rise is noise
 FEW = 0.34
-SEVERAL = 0.2  # of the working nodes
-AS_MUCH = 0.5  # of the loss of flow: a unit that holds its temperature difference delivers as much as is needed
+SEVERAL = 0.2  # share of the working nodes
+AS_MUCH = 0.5  # share of the lost flow that a fall of the load must explain
 SLACK_SECONDS = 120.0
 FOLLOWS_WITHIN_SECONDS = 900.0
 HEAT_NEEDS_SECONDS = 300.0  # metal and coolant have inertia
 
 
 def share(moved: Collection[Subject], of: Collection[Subject]) -> float | None:
-    """How many of these moved; None where none of them is seen."""
+    """The share of these subjects that changed; None if there are none."""
     return sum(1 for one in of if one in moved) / len(of) if of else None
 
 
 def companions(
     candidate: CauseCandidate, what: str, moved: Mapping[Subject, Symptom], seen: Collection[Subject]
 ) -> bool:
-    """Others that must move with it: if most do it is no lone instrument, if none does it may well be one."""
+    """Weighs a candidate by other instruments that must change with it. Returns whether most of them did."""
     part = share(moved, seen)
     if part is None:
         candidate.unknown.append(f"{what}: not measured")
@@ -52,9 +52,9 @@ def companions(
 
 
 def warms(scene: Scene, candidate: CauseCandidate, nodes: Collection[Subject], expected: bool) -> float:
-    """Do the nodes that it cools and that work get hotter, since it began? How many of them, as a share.
+    """The share of the working nodes behind the candidate that got hotter since it began.
 
-    Healthy ones count against it, once they had the time.
+    After five minutes, nodes with normal temperatures count against the candidate.
     """
     seen = scene.nodes_seen(HEAT) & scene.loaded & set(nodes)
     hotter = {node for node, sign in scene.hot.items() if sign.since >= candidate.since - SLACK_SECONDS}
@@ -69,7 +69,7 @@ def warms(scene: Scene, candidate: CauseCandidate, nodes: Collection[Subject], e
         )
     if not expected or part >= 0.5 or scene.now - candidate.since < HEAT_NEEDS_SECONDS:
         return part
-    # Who draws less than before need not get hot, and who was hot until a checkpoint let it rest was hot.
+    # A node that draws less than before may stay cool. A node that was hot until a checkpoint paused it counts as hot.
     still = [node for node in seen - scene.drawing_less - hotter if not _warmed(scene, node, candidate)]
     if still:
         weight = AGAINST_STILL * len(still) / len(seen)
@@ -78,8 +78,8 @@ def warms(scene: Scene, candidate: CauseCandidate, nodes: Collection[Subject], e
 
 
 def unexplained_rise(scene: Scene, nodes: Collection[Subject]) -> float | None:
-    """Degrees by which the GPUs of these working nodes are warmer than their power explains, the middle one of them;
-    None where no GPU of theirs is seen."""
+    """Median rise of the GPUs of these working nodes in degrees, without the part that their power explains; None if no
+    GPU is measured."""
     heat, power = scene.moves(HEAT), scene.moves(POWER)
     drawn = {subject: row for row, subject in enumerate(power.subjects)}
     wholes = scene.wholes(heat.subjects)
@@ -96,37 +96,37 @@ def unexplained_rise(scene: Scene, nodes: Collection[Subject]) -> float | None:
 
 
 def suffers(scene: Scene, nodes: Collection[Subject]) -> bool:
-    """Are several of these nodes slowed? Warmer alone is no harm. Where no clock is read, a slower job tells."""
+    """Whether several of these nodes are slower. Heat alone does no harm. Without clocks, a slower job shows it."""
     working = scene.loaded & set(nodes)
     slowed = working & (scene.slow_clocks.keys() | scene.nodes_with_reasons(THERMAL).keys())
-    if scene.nodes_seen(CLOCK) & working:  # one slow node may be slow by itself
+    if scene.nodes_seen(CLOCK) & working:  # a single slow node may have its own cause
         return len(slowed) >= max(min(2, len(working)), SEVERAL * len(working))
     return any(job in scene.moved(STEP) for job, mine in scene.jobs.items() if mine & set(nodes))
 
 
 def follows_load(scene: Scene, nodes: Collection[Subject], lost: float) -> bool:
-    """Did the load behind fall as much as what is delivered, and not because GPUs are hot?
+    """Whether the load fell as much as the delivered flow, for another reason than heat.
 
-    Where racks share a flow without valves, the few nodes that work on get warmer. That is no fault of the unit. A GPU
-    that is hot and draws less or is slowed down does so because it is hot.
+    If racks share a flow without valves, the few nodes that still work get warmer, without a fault of the unit. A hot
+    GPU that draws less or clocks down does so because of the heat.
     """
     suffering = [
         node for node in nodes if node in scene.hot and (node in scene.slow_clocks or node in scene.drawing_less)
     ]
     resting = [node for node in nodes if node not in scene.loaded]
-    few = len(suffering) <= FEW * len(resting)  # far more rest, and not because they are hot
+    few = len(suffering) <= FEW * len(resting)  # most nodes that draw less are idle, not hot
     return load_fell(scene, nodes) >= AS_MUCH * lost and few
 
 
 def load_fell(scene: Scene, nodes: Collection[Subject]) -> float:
-    """By what share the GPUs of these nodes, at rest or not, draw less than before; without power, work less."""
+    """The share by which the power of these nodes' GPUs fell, idle ones included; without power, their utilization."""
     times = scene.panel.times
     for signal in (POWER, USE):
         table = scene.panel.of(signal)
         rows = [row for row, whole in enumerate(scene.wholes(table.subjects)) if whole in nodes]
         before = median(table.values[rows, : baseline_columns(times)])
         falls = []
-        # Valves and pumps follow the load with some delay: what fell minutes ago and is back counts too.
+        # Valves and pumps follow the load with a delay, so a fall some minutes ago counts too.
         for columns in (recent_columns(times), min(len(times), round(FOLLOWS_WITHIN_SECONDS / scene.panel.step))):
             now = median(table.values[rows, -columns:])
             both = np.isfinite(before) & np.isfinite(now)
@@ -138,7 +138,7 @@ def load_fell(scene: Scene, nodes: Collection[Subject]) -> float:
 
 
 def _stopped(scene: Scene) -> set[Subject]:
-    """Nodes of jobs that computed before and report no step now: where nothing tells the load, this does."""
+    """Nodes of jobs that reported steps before and report none now: the load of a fleet without power readings."""
     table, times = scene.panel.of(STEP), scene.panel.times
     before = np.isfinite(table.values[:, : baseline_columns(times)]).any(axis=1)
     now = np.isfinite(table.values[:, -recent_columns(times) :]).any(axis=1)
@@ -147,7 +147,7 @@ def _stopped(scene: Scene) -> set[Subject]:
 
 
 def _warmed(scene: Scene, node: Subject, candidate: CauseCandidate) -> bool:
-    """Were its GPUs warmer than usual, on average since the candidate began, or are they now?"""
+    """Whether the node's GPUs are warmer than usual now, or were on average since the candidate began."""
     table = scene.panel.of(HEAT)
     rows = [table.index[gpu] for gpu in scene.gpus_of.get(node, ())]
     first = int(np.searchsorted(scene.panel.times, candidate.since))
@@ -161,7 +161,7 @@ def _warmed(scene: Scene, node: Subject, candidate: CauseCandidate) -> bool:
 
 
 def fall(one: Symptom) -> float:
-    """How much of it is gone, as a share."""
+    """The relative fall of a value."""
     return (one.before - one.now) / abs(one.before) if one.before else 0.0
 
 

@@ -6,19 +6,19 @@ import numpy.typing as npt
 from holdfast.model.panel import SignalTable, Values
 from holdfast.seams.moved import Moves
 
-COLD_CELSIUS = 20.0  # what heat leaves to where no one measures it; a GPU's rise over it follows its power
+COLD_CELSIUS = 20.0  # assumed coolant temperature without a sensor; a GPU's rise above it follows its power
 IDLE_WATTS = 150.0
-WORKING = 0.3  # utilization: one that rested before has no past to compare with
+WORKING = 0.3  # utilization; a GPU that was below it before has no comparable past
 BUSIER = 0.1
-IDLE_UNKNOWN = 1.5  # a part of the power does not warm the chip: what does may have grown by so much more
-UNEXPLAINED = 0.7  # of the least move that matters, after what the power explains is taken off
+IDLE_UNKNOWN = 1.5  # a part of the power does not heat the chip; the part that does may have grown by this factor more
+UNEXPLAINED = 0.7  # times the least change that matters, after the part that power explains is subtracted
 STILL_WORKING = {"gpu_clock_sm_hertz": 0.4, "gpu_temperature_celsius": 0.4, "gpu_power_watts": 0.4}
 """Of its usual utilization: a GPU that rests tells nothing of what it can, nor of how well it is cooled."""
 
 
 def warmer_than_its_power(found: Moves, power: Moves, use: Moves, coolant: float = COLD_CELSIUS) -> Moves:
-    """Only the GPUs whose heat their own power does not explain. Where no power is read, utilization is the witness:
-    a GPU that worked before as it does now has no reason of its own to be hotter."""
+    """GPUs whose heat their own power does not explain. Without power readings, utilization decides: a GPU that worked
+    as much before has no reason of its own to be hotter."""
     if not power.seen.any():
         place = _places(found, use)
         before, now = _take(use.center, place), _take(use.recent, place)
@@ -34,7 +34,7 @@ def warmer_than_its_power(found: Moves, power: Moves, use: Moves, coolant: float
 
 
 def _from_idle(found: Moves, power: Moves, now: Values, coolant: float) -> Values:
-    """A GPU that had nothing to do before has no past to compare with: its peers under load are the measure."""
+    """Compares a GPU that was idle before with its peers under load, because it has no comparable past."""
     everyone = np.flatnonzero(power.seen & (power.center > IDLE_WATTS))
     heat = {subject: row for row, subject in enumerate(found.subjects)}
     rows = [(heat[power.subjects[row]], row) for row in everyone[:512] if power.subjects[row] in heat]
@@ -46,7 +46,7 @@ def _from_idle(found: Moves, power: Moves, now: Values, coolant: float) -> Value
 
 
 def while_working(signal: str, table: SignalTable, utilization: Moves, use: SignalTable) -> SignalTable:
-    """Without the columns in which a GPU has little to do: a clock that rests tells nothing of what it can."""
+    """Leaves out the columns in which a GPU has little work: the clock of an idle GPU does not show a fault."""
     if not use.subjects or table.subjects != use.subjects:
         return table
     usual = np.where(utilization.center > 0.2, utilization.center, 1.0)
@@ -58,7 +58,7 @@ def while_working(signal: str, table: SignalTable, utilization: Moves, use: Sign
 
 
 def _places(found: Moves, other: Moves) -> npt.NDArray[np.int64]:
-    """Where the subjects that moved are in another table; -1 where they are not."""
+    """The rows of the changed subjects in another table; -1 for a subject that it does not have."""
     if found.subjects is other.subjects or found.subjects == other.subjects:
         return found.rows
     index = {subject: row for row, subject in enumerate(other.subjects)}

@@ -11,8 +11,8 @@ from holdfast.seams.seam import Seam
 AMBIENT = "ambient_celsius"
 AIR = "node_inlet_celsius"
 SUPPLY = "cdu_supply_celsius"
-OF_NO_DAY = 5.0  # weather and doors move a room by less every day; then only what suffers makes it a cause
-WARMS_FROM = 8.0  # its nodes must feel it; a smaller rise need not be felt, and is then no cause
+OF_NO_DAY = 5.0  # degrees; weather and doors change a room by less every day, so a smaller rise needs victims
+WARMS_FROM = 8.0  # degrees; a smaller rise may leave the nodes unaffected, and is then not a cause
 EVERY_DAY = 0.0
 
 

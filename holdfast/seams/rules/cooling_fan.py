@@ -18,18 +18,18 @@ FAN = "fan_speed_ratio"
 HEAT = "gpu_temperature_celsius"
 RACK_FLOW = "rack_flow_litres_per_minute"
 WITHOUT_INSTRUMENT = 1.0
-HALF = 0.5  # of its speed: a fan that turns so slowly while its GPUs work is broken, whatever else is
+HALF = 0.5  # share of its speed: a slower fan is broken if its GPUs work
 RESTING = 0.3
 STOPPED = 0.01
 SEVERAL = 3
-FEW_FANS = 0.02  # of the nodes: a new fan curve is for all of a kind, a fan fails alone
+FEW_FANS = 0.02  # share of the nodes: a new fan curve affects many nodes, a failure one
 COOL = 1.0  # confidence 0.73
-TO_BE_SEEN = 0.0  # a fan that fails warms its GPUs within minutes; before, it is as likely a reading
+TO_BE_SEEN = 0.0  # maximum score until the GPUs get warmer; until then a wrong reading is as likely
 COOLER_CELSIUS = 3.0
-LEAST_RISE_CELSIUS = 5.0  # of a node whose fans are not measured: a fan that fails warms it by more
+LEAST_RISE_CELSIUS = 5.0  # least rise of a node whose fans are not measured
 AS_OTHERS = 0.5
-HOT_BY_CHANCE = 0.5  # of the nodes whose fans seem to stop: for another reason
-FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
+HOT_BY_CHANCE = 0.5  # share of the nodes with stopped fans that may be hot for another reason
+FEW = 0.5  # share of the working nodes of a rack; with more, the cause is the rack's
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -54,7 +54,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
         if node not in scene.hot and scene.now - sign.since < weigh.HEAT_NEEDS_SECONDS:
             one.most = TO_BE_SEEN
         elif alone and node not in scene.hot:
-            one.most = COOL  # coolant may carry what the fan does not
+            one.most = COOL  # the coolant may remove the heat
         _not_the_rack(scene, one, node, 0.5 if far else 2.0)
         yield one
     for node in sorted(set(scene.hot) - seen):
@@ -63,7 +63,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _misread(scene: Scene, slower: Mapping[Subject, Symptom]) -> dict[Subject, Symptom]:
-    """Fans of several nodes that stopped in the same minutes while no GPU of theirs got hotter: no one believes it."""
+    """Fans of several nodes that stopped in the same minutes while no GPU got hotter: a wrong reading."""
     stopped = {node: sign for node, sign in slower.items() if sign.now <= STOPPED}
     stopped = {node: sign for node, sign in stopped.items() if node not in scene.hot or sign.now == 0.0}
     hot = sum(1 for node in stopped if node in scene.hot)
@@ -92,7 +92,7 @@ def _instruments(scene: Scene, stopped: Mapping[Subject, Symptom]) -> CauseCandi
 
 
 def _rests(scene: Scene, node: Subject, slower: Collection[Subject]) -> bool:
-    """Has it less to do than before, and do the fans of others that have less to do rest too, or is there no other?"""
+    """Whether the node has less work than before, and the fans of other such nodes, if any, are slower too."""
     idle = scene.nodes_seen(FAN) - scene.loaded
     alike = idle if node in idle else scene.drawing_less & scene.nodes_seen(FAN)
     part = weigh.share(slower, alike - {node})
@@ -100,7 +100,7 @@ def _rests(scene: Scene, node: Subject, slower: Collection[Subject]) -> bool:
 
 
 def _cooler(scene: Scene, node: Subject) -> bool:
-    """Speeds as they are, also at rest: a failed fan cools nothing."""
+    """Whether the node's GPUs got cooler, which a failed fan excludes."""
     table, times = scene.panel.of(HEAT), scene.panel.times
     rows = [table.index[gpu] for gpu in scene.gpus_of.get(node, ())]
     before = median(table.values[rows, : baseline_columns(times)])

@@ -20,7 +20,7 @@ INLET = "rack_inlet_celsius"
 AMBIENT = "ambient_celsius"
 PRESSURE = "cdu_differential_pressure_pascals"
 SUPPLY_WARMS_FROM = 5.0
-LEAST_DIFFERENCE_CELSIUS = 2.0  # between return and supply: less is lost in the resolution of the meters
+LEAST_DIFFERENCE_CELSIUS = 2.0  # between return and supply; a smaller difference is within the resolution of the meters
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -54,7 +54,7 @@ def _flow(scene: Scene, cdu: Subject) -> CauseCandidate:
 
 
 def _asked_for_less(scene: Scene, one: CauseCandidate, sign: Symptom) -> None:
-    """Units follow the load: a lower flow is a fault only if more is lost than the load asks for, or if GPUs warm."""
+    """Units follow the load: a lower flow is a fault only if it fell by more than the load, or if GPUs get warmer."""
     nodes, lost = scene.nodes_under(sign.subject, COOLS), weigh.fall(sign)
     rise = weigh.unexplained_rise(scene, nodes)
     if (heat := _heat_carried(scene, sign.subject)) is not None and 1 - heat >= weigh.AS_MUCH * lost:
@@ -65,7 +65,7 @@ def _asked_for_less(scene: Scene, one: CauseCandidate, sign: Symptom) -> None:
 
 
 def _heat_carried(scene: Scene, cdu: Subject) -> float | None:
-    """Now, as a share of what is usual: flow times the degrees between return and supply."""
+    """The heat carried now as a share of the usual heat: flow times the degrees between return and supply."""
     before = scene.usual(RETURN, cdu) - scene.usual(SUPPLY, cdu)
     now = scene.recent(RETURN, cdu) - scene.recent(SUPPLY, cdu)
     flow = scene.recent(FLOW, cdu) / max(scene.usual(FLOW, cdu), TINY)

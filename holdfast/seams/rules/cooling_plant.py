@@ -1,4 +1,4 @@
-"""Do all coolant units behind one hall or plant get worse together? Then what they share is the cause."""
+"""Do all coolant units behind one hall or plant get worse together? Then the hall or plant is the cause."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -15,9 +15,9 @@ FLOW = "cdu_flow_litres_per_minute"
 SUPPLY = "cdu_supply_celsius"
 AMBIENT = "ambient_celsius"
 NEARLY_ALL = 0.8
-OF_NO_DAY = 4.0  # degrees: set points, weather and free cooling move a supply by less every day
+OF_NO_DAY = 4.0  # degrees; set points, weather and free cooling change a supply by less every day
 EVERY_DAY = 0.0
-WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
+WARMS_FROM = 0.3  # share; a smaller loss of flow may not show in the GPUs
 MOST = 0.5
 TOGETHER_SECONDS = 900.0
 
@@ -43,7 +43,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _every_day(scene: Scene, parent: Subject, signs: list[Symptom], hot: float) -> bool:
-    """Set points, weather and load move all units of a hall together every day; a fault moves them further."""
+    """Whether the change is one of every day: set points, weather and load change all units of a hall by so much."""
     size = [sign.now - sign.before if sign.signal == SUPPLY else weigh.fall(sign) for sign in signs]
     if signs[0].signal == SUPPLY:
         return median(size) < OF_NO_DAY and not weigh.suffers(scene, scene.nodes_under(parent, COOLS))
@@ -53,7 +53,7 @@ def _every_day(scene: Scene, parent: Subject, signs: list[Symptom], hot: float) 
 
 
 def together(scene: Scene) -> dict[Subject, list[Symptom]]:
-    """By what they share: the units that moved together, where nearly all of its units did and there are several."""
+    """Parents of which several and nearly all units changed together, with these units."""
     found: dict[Subject, list[Symptom]] = {}
     for signal, moved in ((SUPPLY, scene.rose(SUPPLY)), (FLOW, scene.fell(FLOW))):
         units = scene.seen(signal)

@@ -18,12 +18,12 @@ SIGNALS = ("cdu_flow_litres_per_minute", "cdu_pump_speed_ratio", "cdu_differenti
 SPAN_SECONDS = 300.0
 REVERSALS_SECONDS = 600.0
 LEAST_REVERSALS = (
-    3  # from one side to the other: a load that rises and falls turns once or twice, a pump that hunts goes on
+    3  # from one side to the other; a load that rises and falls turns once or twice, a hunting pump more often
 )
 LEAST_COLUMNS = 2  # on either side
-STEPS = 1.5  # of the meter's resolution: less is rounded now up, now down
-ONE_METER = 0.0  # a pump that hunts is seen in its speed and in what it moves
-LEAST_SWING = 0.05  # of what is usual
+STEPS = 1.5  # times the meter's resolution; less may be rounding
+ONE_METER = 0.0  # maximum score of one meter: a hunting pump shows in its speed and in flow or pressure
+LEAST_SWING = 0.05  # share of the usual value
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -48,7 +48,10 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
-    """Rows that went beyond their usual on both sides within some minutes. `before` and `now` are low and high."""
+    """Rows that left their usual range on both sides within some minutes.
+
+    `before` and `now` are the low and the high.
+    """
     table, times = scene.panel.of(signal), scene.panel.times
     first = baseline_columns(times)
     center = scene.moves(signal).center[:, None]
@@ -59,7 +62,7 @@ def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
     columns = max(4 * LEAST_COLUMNS * every, round(SPAN_SECONDS / scene.panel.step))
     late = table.values[:, max(first, len(times) - columns) :]
     above, below = late > center + edge, late < center - edge
-    least = LEAST_COLUMNS * every  # one wild reading that is held is one reading
+    least = LEAST_COLUMNS * every  # one outlier that is held for several columns is one reading
     swinging = (above.sum(axis=1) >= least) & (below.sum(axis=1) >= least)
     turning = max(columns, round(REVERSALS_SECONDS / scene.panel.step))
     outside = np.abs(table.values - center) > edge

@@ -17,13 +17,13 @@ UNIT_FLOW = "cdu_flow_litres_per_minute"
 FAN = "fan_speed_ratio"
 HEAT = "gpu_temperature_celsius"
 EVERY_DAY = 0.0
-BEGINS = 0.3  # of this rack's own rise
+BEGINS = 0.3  # share of this rack's own rise
 PRESSURE = "cdu_differential_pressure_pascals"
 WARMS_FROM = 0.35
 MOST_OF_IT = 0.7
 SHOWS_WITHIN_SECONDS = 900.0
-LEAST_RISE_CELSIUS = 5.0  # of a rack whose flow is not measured: a loop that is blocked warms it by more
-WITHOUT_INSTRUMENT = 1.2  # confidence 0.77: what a pattern alone can carry
+LEAST_RISE_CELSIUS = 5.0  # least rise of a rack whose flow is not measured
+WITHOUT_INSTRUMENT = 1.2  # confidence 0.77, the maximum for a pattern alone
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -68,19 +68,19 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> CauseCandidate:
 
 
 def _in_time(scene: Scene, sign: Symptom, nodes: Collection[Subject]) -> bool:
-    """Did its GPUs get hot soon after? A valve that closed a little long before has not warmed them."""
+    """Whether the rack's GPUs got hot soon after. A small change of a valve long before did not heat them."""
     first = min((scene.hot[node].since for node in nodes if node in scene.hot), default=np.inf)
     return weigh.fall(sign) >= WARMS_FROM or first - sign.since <= SHOWS_WITHIN_SECONDS
 
 
 def _falling(scene: Scene, rack: Subject, beside: float) -> bool:
-    """Has it begun to lose flow too, half as much as the one beside it? That need not be worth a word by itself yet."""
+    """Whether a rack loses flow too, at least half as much as its neighbour, even if too little to be reported."""
     usual = scene.usual(FLOW, rack)
     return usual > 0 and 1 - scene.recent(FLOW, rack) / usual >= 0.5 * beside
 
 
 def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
-    """No one measures the rack's flow: all of its nodes hot, those of its siblings not, fans as ever."""
+    """The cause without a flow meter: all nodes of the rack are hot, its siblings' are not, fans are unchanged."""
     nodes = scene.nodes_under(rack, COOLS)
     hot = [scene.hot[node] for node in nodes if node in scene.hot]
     one = _candidate(scene, rack, [])
@@ -93,7 +93,7 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
     if siblings & _hot_racks(scene):
         one.doubted_by(3.0, "neighbouring racks are hot too")
     elif warming:
-        # Racks of one unit do not warm at the same speed: the first hot one is not the cause.
+        # Racks of one unit do not heat up at the same speed: the first hot one need not be the cause.
         one.doubted_by(3.0, f"{warming[0]} next to it is getting warmer too")
     else:
         one.supported_by(1.0, "the neighbouring racks are not hotter")
@@ -110,7 +110,7 @@ def _inferred(scene: Scene, rack: Subject) -> CauseCandidate:
 
 
 def _rise(scene: Scene, rack: Subject) -> float:
-    """Degrees by which the GPUs of its working nodes are warmer than usual, in the middle."""
+    """Median rise of the GPUs of the rack's working nodes in degrees."""
     nodes = scene.nodes_under(rack, COOLS) & scene.loaded
     gpus = [gpu for node in nodes for gpu in scene.gpus_of.get(node, ())]
     rises = [scene.recent(HEAT, gpu) - scene.usual(HEAT, gpu) for gpu in gpus]
@@ -136,7 +136,7 @@ def _siblings(scene: Scene, rack: Subject) -> set[Subject]:
 
 
 def _hot_racks(scene: Scene) -> set[Subject]:
-    """Racks where most of the working nodes are hot; one node is no rack."""
+    """Racks where most of the working nodes are hot, and at least two."""
     racks: dict[Subject, set[Subject]] = {}
     for node in scene.hot:
         for edge in scene.topology.sources.get(node, ()):

@@ -1,4 +1,4 @@
-"""Are exactly the nodes that one unit or hall cools hot, without any readable meter? Then only topology names it."""
+"""Are exactly the nodes behind one unit or hall hot, without a readable meter? Then the topology names the cause."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -16,9 +16,9 @@ METERS = {
     "room": ("ambient_celsius",),
 }
 NEARLY_ALL = 0.8
-ELSEWHERE = 0.1  # of the hot nodes: more have something else in common
+ELSEWHERE = 0.1  # share of the hot nodes; with more, they have something else in common
 BEYOND_WEATHER = 6.0  # degrees
-WITHOUT_INSTRUMENT = 1.6  # confidence 0.83: only a pattern, but one that fits exactly
+WITHOUT_INSTRUMENT = 1.6  # confidence 0.83: a pattern without a meter, but an exact one
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -26,12 +26,12 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for place in sorted(above, key=lambda up: len(scene.down(up, ("cools",)))):
         if _exactly(scene, place) and not any(place in scene.seen(meter) for meter in METERS[kind(place)]):
             yield _inferred(scene, place)
-            return  # what is larger contains it
+            return  # larger groups contain this one
 
 
 def _exactly(scene: Scene, place: Subject) -> bool:
-    """Are nearly all its working nodes hot, in more than one rack, and nearly none elsewhere? If no node works
-    elsewhere, they must be hotter than weather makes them."""
+    """Whether nearly all working nodes behind the unit are hot, in more than one rack, and nearly none elsewhere. If no
+    node works elsewhere, they must be hotter than weather explains."""
     working = scene.loaded & scene.nodes_seen(HEAT)
     inside = scene.nodes_under(place, ("cools",)) & working
     outside = working - inside
@@ -39,7 +39,7 @@ def _exactly(scene: Scene, place: Subject) -> bool:
     racks = {edge.source for node in hot for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
     if len(hot) < NEARLY_ALL * len(inside) or len(racks) < 2:
         return False
-    if not outside:  # a warm day makes all of a fleet a little warmer
+    if not outside:  # a warm day makes a whole fleet a little warmer
         return median(scene.hot[node].now - scene.hot[node].before for node in hot) >= BEYOND_WEATHER
     away = sum(1 for node in outside if node in scene.hot)
     return away <= ELSEWHERE * len(scene.hot)

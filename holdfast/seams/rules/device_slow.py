@@ -18,18 +18,18 @@ HEAT = "gpu_temperature_celsius"
 COMPUTE = "rank_compute_seconds"
 DATA = "rank_data_seconds"
 STEP = "job_step_seconds"
-OF_A_STEP = 0.03  # what is less than this of a step holds up no one
+OF_A_STEP = 0.03  # share of a step; less delays no other rank
 WITHOUT_INSTRUMENT = 1.2  # confidence 0.77
-SPREADS = 5.0  # of the other ranks' own change
-MOST = 0.6  # of a node's ranks
-GPU_SHOWS_SECONDS = 180.0  # three readings of an agent, once a minute: before, the GPU itself may be the slow one
+SPREADS = 5.0  # standard deviations of the other ranks' change
+MOST = 0.6  # share of a node's ranks
+GPU_SHOWS_SECONDS = 180.0  # three readings, one a minute; until then the GPU itself may be the slow part
 TO_BE_SEEN = 0.0
 LIMIT_CELSIUS = 70.0
 NEAR_CELSIUS = 3.0
-SMALL = 0.05  # of its clock: GPUs of one kind differ by as much
+SMALL = 0.05  # share of the clock; GPUs of one model differ by as much
 PAUSES_SECONDS = 600.0
-AT_TIMES = 0.1  # of the time
-FEW = 0.1  # of a job's ranks: more have something in common
+AT_TIMES = 0.1  # share of the time
+FEW = 0.1  # share of a job's ranks; with more, they have something in common
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -43,7 +43,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for job, signs in late.items():
         step = scene.usual(STEP, job)
         most = max(1, FEW * _ranks(scene, job))
-        if len(signs) > most:  # what their GPUs have in common explains those whose GPU is ill
+        if len(signs) > most:  # slow GPUs explain their own ranks, and have a common cause
             signs = [sign for sign in signs if not _ill(scene, sign.subject, slow)]
         shared = _nodes_of(scene, job, signs)
         for node, mine in shared.items():
@@ -76,7 +76,7 @@ def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> CauseCandidate:
 
 
 def _at_its_limit(scene: Scene, gpu: Subject) -> bool:
-    """Is it among the hottest GPUs, where several are as hot? One that is slow by itself draws less and is cooler."""
+    """Whether the GPU is among several equally hot ones. A GPU with a fault of its own draws less and is cooler."""
     table = scene.moves(HEAT)
     now, mine = table.recent[table.seen], scene.recent(HEAT, gpu)
     if len(now) < 2 or mine < LIMIT_CELSIUS:
@@ -85,7 +85,7 @@ def _at_its_limit(scene: Scene, gpu: Subject) -> bool:
 
 
 def _nodes_of(scene: Scene, job: Subject, signs: list[Symptom]) -> dict[Subject, list[Symptom]]:
-    """Nodes most of whose ranks are slower, while those of most other nodes are not."""
+    """Nodes whose ranks are mostly slower, while the ranks of most other nodes are not."""
     of_node: dict[Subject, set[Subject]] = {}
     for rank in scene.seen(COMPUTE):
         if rank.startswith(job + "/"):
@@ -143,7 +143,7 @@ def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> CauseCan
 
 
 def _as_others_do(scene: Scene, job: Subject, sign: Symptom) -> bool:
-    """Do the other ranks of its job take as much longer, or vary as much? Then it is the job's way, not this rank's."""
+    """Whether the other ranks of the job slowed down or vary as much. Then the slowdown is not this rank's own."""
     table = scene.moves(sign.signal)
     rows = [row for row, rank in enumerate(table.subjects) if table.seen[row] and rank.startswith(job + "/")]
     if len(rows) < 2:
@@ -156,8 +156,8 @@ def _as_others_do(scene: Scene, job: Subject, sign: Symptom) -> bool:
 
 
 def _at_times(scene: Scene, sign: Symptom, rows: list[int]) -> float:
-    """How much longer the ranks of a job take now and then, the middle one of them. Each is read at its own moment: a
-    pause of all shows in some of them first."""
+    """Median of the occasional slowdowns of a job's ranks. Each rank is read at its own time, so a pause of all shows
+    in some ranks first."""
     table, columns = scene.moves(sign.signal), round(PAUSES_SECONDS / scene.panel.step)
     late = scene.panel.of(sign.signal).values[rows, -columns:] - table.center[rows][:, None]
     often = np.sort(np.where(np.isnan(late), -np.inf, late), axis=1)[:, -max(1, round(AT_TIMES * late.shape[1]))]
@@ -169,7 +169,7 @@ def _gpus(scene: Scene, rank: Subject) -> list[Subject]:
 
 
 def _ill(scene: Scene, rank: Subject, slow: dict[Subject, Symptom]) -> list[Subject]:
-    """Of the GPUs it runs on, those that are slow or hot themselves."""
+    """The GPUs of the rank that are slow or hot themselves."""
     return [gpu for gpu in _gpus(scene, rank) if gpu in slow or gpu in scene.moved(HEAT)]
 
 

@@ -1,4 +1,4 @@
-"""Is the fabric congested although every link has its full bandwidth: other traffic, or routes that became unequal?"""
+"""Is the fabric congested although every link has its full bandwidth? Then traffic grew or moved to fewer routes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,8 +15,8 @@ from holdfast.seams.seam import Seam
 
 THROUGHPUT = "job_throughput_ratio"
 STEP = "job_step_seconds"
-GREW = 1.3  # times what a leaf carried: traffic that only moves does not grow
-SIBLINGS_LOSE = 0.1  # of what they carried, when traffic moved away from them
+GREW = 1.3  # times the leaf's earlier traffic; below, traffic only moved
+SIBLINGS_LOSE = 0.1  # share of their traffic that siblings lose if it moved away from them
 EVENT_SECONDS = 300.0
 YOUNG_SECONDS = 150.0
 
@@ -82,9 +82,9 @@ def _rerouted(scene: Scene, leaf: Subject, at: float) -> list[Event]:
 
 
 def _lighter_siblings(scene: Scene, links: Links, leaf: Subject, crowded: Mapping[Subject, Symptom]) -> list[Subject]:
-    """Links of a leaf that carry less while a few of it are crowded; [] where its traffic did not move."""
+    """Links of a leaf that carry less while a few others are crowded; [] if the traffic did not move."""
     mine = links.of_switch[leaf]
-    # A job that waits sends less everywhere; only what its sisters lost beyond that moved away from them.
+    # A waiting job sends less everywhere; only a loss beyond that moved to other links.
     kept = _speed(scene, leaf)
     hit = [link for link in mine if link in crowded and (1 - _lost(scene, link)) / kept >= 1 + SIBLINGS_LOSE]
     if not hit or len(hit) > len(mine) / 2:
@@ -97,7 +97,7 @@ def _lighter_siblings(scene: Scene, links: Links, leaf: Subject, crowded: Mappin
 
 
 def _speed(scene: Scene, leaf: Subject) -> float:
-    """How much of their usual pace the jobs below a leaf still have."""
+    """The share of their usual speed that the jobs below a leaf still have."""
     nodes = scene.nodes_under(leaf, ("connects",))
     jobs = [job for job, where in scene.jobs.items() if where & nodes and job in scene.seen(THROUGHPUT)]
     left = [scene.recent(THROUGHPUT, job) / max(scene.usual(THROUGHPUT, job), 0.05) for job in jobs]
@@ -107,7 +107,7 @@ def _speed(scene: Scene, leaf: Subject) -> float:
 
 
 def _lost(scene: Scene, link: Subject) -> float:
-    """The share of its use; not a number where it is not measured."""
+    """The relative fall of a link's utilization; NaN if it is not measured."""
     return weigh.fall(Symptom(link, USE, 0.0, scene.usual(USE, link), scene.recent(USE, link)))
 
 

@@ -1,4 +1,4 @@
-"""Is one rail bad: the same port of every node, while the other ports of those nodes are healthy?"""
+"""Is one rail bad (the same port of every node) while the other ports of these nodes are healthy?"""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ def _switch(scene: Scene, switch: Subject, hit: list[Symptom], count: int, other
 
 
 def _ports(scene: Scene) -> dict[Subject, set[Subject]]:
-    """The ports that a switch names one by one, as the switches of a rail do."""
+    """The ports that the topology lists for a switch, as it does for switches of a rail."""
     rails: dict[Subject, set[Subject]] = {}
     for edge in scene.topology.edges:
         if edge.kind == "connects" and edge.source.startswith("switch/") and "/nic/" in edge.target:

@@ -1,4 +1,4 @@
-"""Is one link bad, or a whole switch, so that traffic across it waits?"""
+"""Is one link or a whole switch bad, so that its traffic waits?"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Does one path between pools stall while every device looks healthy, or does the router send it too much?"""
+"""Does one path between pools stall while every device is healthy, or does the router send it too many requests?"""
 
 from collections.abc import Iterator
 from math import nan
@@ -24,10 +24,10 @@ REACHES = ("feeds", "blocks")
 THEN_COLUMNS = 12
 LATELY_COLUMNS = 3
 RATE = "request_rate_per_second"
-AS_OTHERS = 0.5  # of its own growth: when the others grew by so much too, it is the load
+AS_OTHERS = 0.5  # share of its own growth; if the other paths grew by as much, load is the cause
 WITHOUT_DEMAND = 1.2  # confidence 0.77: it may be the load
-FAR_BEYOND = 1.5  # times what its share explains at most
-MOST_QUEUE = 2.5  # power with which waiting may grow with the load
+FAR_BEYOND = 1.5  # times the waiting that its share of the requests explains at most
+MOST_QUEUE = 2.5  # exponent with which waiting may grow with the load
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -62,20 +62,20 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> CauseCandid
 
 
 def _busier(scene: Scene, path: Subject) -> float:
-    """How many times as long as usual the other paths take, the middle one of them."""
+    """Median growth of the waiting on the other paths, as a factor."""
     others = [other for other in scene.seen(TRANSFER) if other != path]
     times = [scene.recent(TRANSFER, other) / max(scene.usual(TRANSFER, other), TINY) for other in others]
     return float(np.median(times)) if times else 1.0
 
 
 def _asked(scene: Scene, path: Subject) -> float:
-    """How many times as many requests as usual it gets; not a number where it is not measured."""
+    """Growth of the path's requests as a factor; NaN if they are not measured."""
     usual = scene.usual(RATE, path)
     return scene.recent(RATE, path) / usual if usual > 0 else nan
 
 
 def _share_grew(scene: Scene, path: Subject) -> float:
-    """How many times its usual share of the requests it gets; 1 where it is not measured."""
+    """Growth of the path's share of the requests as a factor; 1 if it is not measured."""
     table, usual = scene.panel.of(SHARE), scene.usual(SHARE, path)
     if not usual > 0:
         return 1.0
@@ -86,7 +86,7 @@ def _share_grew(scene: Scene, path: Subject) -> float:
 
 
 def _gets_more(scene: Scene, path: Subject) -> bool:
-    """Has its share begun to grow? It shows there before it is enough to be called a move."""
+    """Whether the path's share began to grow, even if too little to count as a change."""
     row, usual = scene.panel.row(SHARE, path), scene.usual(SHARE, path)
     if row is None or not np.isfinite(row[-LATELY_COLUMNS:]).any():
         return False
@@ -94,7 +94,7 @@ def _gets_more(scene: Scene, path: Subject) -> bool:
 
 
 def _look_below(scene: Scene, one: CauseCandidate, path: Subject) -> None:
-    """Links and nodes under it: if they are ill, they are the cause and not the path."""
+    """Checks the links and nodes below the path: if one is faulty, it is the cause and not the path."""
     below = scene.topology.up(path, ("connects", "runs_on", "feeds"))
     links = [place for place in below if place.startswith("link/")]
     ill = [place for place in links if _bad_link(scene, place) or _was_crowded(scene, place, one.since)]
@@ -112,7 +112,7 @@ def _bad_link(scene: Scene, link: Subject) -> bool:
 
 
 def _was_crowded(scene: Scene, link: Subject, since: float) -> bool:
-    """Did senders wait on it when the path became slow? They may have stopped since, as a job that died has."""
+    """Whether senders waited on the link when the path became slow. They may have stopped since, as a dead job has."""
     row, usual = scene.panel.row(CONGESTION, link), scene.usual(CONGESTION, link)
     first = int(np.searchsorted(scene.panel.times, since))
     if row is None:

@@ -34,8 +34,8 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _may_bind(scene: Scene, node: Subject) -> bool:
-    """A lower limit that stays above what a GPU draws holds nothing back: its clock stays as it was. A node
-    without work has no clock to compare."""
+    """Whether a lower limit may slow the GPUs of a node. A limit above the power they draw leaves the clock unchanged.
+    An idle node has no clock to compare."""
     if scene.loaded and node not in scene.loaded:
         return False
     return node in scene.slow_clocks or node not in scene.nodes_seen(CLOCK)
@@ -48,7 +48,7 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reporte
         signs=signs if reported is None else [reported, *signs],
         reach=scene.reach(place, POWERS),
         explains=POWER,
-        proven=all(sign.signal != EVENT for sign in signs),  # the devices say so themselves, now
+        proven=all(sign.signal != EVENT for sign in signs),  # the devices report it themselves, now
     )
     what = "braked" if kind == "power.brake" else "held to a lower power"
     one.supported_by(3.5 if one.proven else 2.5, f"GPUs of {len(signs)} nodes behind {place} are {what}")
@@ -69,9 +69,9 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reporte
 def _holders(
     scene: Scene, held: Mapping[Subject, Symptom], reported: Mapping[Subject, Symptom]
 ) -> Iterator[tuple[Subject, list[Symptom]]]:
-    """Nodes held back, as the fewest things they hang on: a rack if all of it is, a feed if all its racks are."""
+    """The limited nodes as the fewest subjects: a rack if all its nodes are limited, a feed if all its racks are."""
     racks = _fully(scene, held, "rack/", set(held))
-    # One node of one is no rack: then no one can tell whether the node or the rack is meant.
+    # A rack with one node: the limit may be the node's or the rack's.
     whole = {rack: nodes for rack, nodes in racks.items() if len(nodes) > 1 or rack in reported}
     feeds = _fully(scene, held, "feed/", set(held))
     several = {feed: nodes for feed, nodes in feeds.items() if len(_racks_of(nodes, whole)) > 1 or feed in reported}
@@ -106,7 +106,7 @@ def _fully(
 
 
 def _brake_events(scene: Scene) -> dict[Subject, Symptom]:
-    """Lately, of nodes that are slow still, as far as anybody sees: the brake may be off again."""
+    """Recent brake events of nodes that are still slow or not measured: the brake may be off again."""
     seen = scene.nodes_seen("gpu_clock_sm_hertz")
     recent = [
         event

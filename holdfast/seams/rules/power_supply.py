@@ -1,4 +1,4 @@
-"""Did a feed or a power supply fail, so that the remaining ones cannot carry its racks?"""
+"""Did a feed or a power supply fail, so that the remaining ones cannot power its racks?"""
 
 from collections.abc import Iterator
 
@@ -13,8 +13,8 @@ from holdfast.seams.seam import Seam
 VOLTS = "feed_voltage_volts"
 HEALTHY = "psu_healthy"
 OUTPUT = "psu_output_watts"
-GONE = 0.5  # of its output
-SUPPLY_FAILS_FROM = 0.2  # of the voltage; supplies bear smaller sags
+GONE = 0.5  # share of its output
+SUPPLY_FAILS_FROM = 0.2  # share of the voltage; supplies tolerate smaller sags
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -48,7 +48,7 @@ def _supply(scene: Scene, psu: Subject, silent: dict[Subject, Symptom]) -> Cause
 
 
 def _alone(scene: Scene, psu: Subject) -> bool:
-    """Did its load move to the supplies beside it? Where all give less, the rack simply needs less."""
+    """Whether the load moved to the supplies beside it. If all deliver less, the rack needs less."""
     racks = [edge.target for edge in scene.topology.targets.get(psu, ()) if edge.kind == "powers"]
     beside = {edge.source for rack in racks for edge in scene.topology.sources[rack] if edge.kind == "powers"}
     return any(other in scene.rose(OUTPUT) for other in beside - {psu})

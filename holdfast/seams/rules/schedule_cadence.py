@@ -13,11 +13,11 @@ from holdfast.seams.seam import Seam
 INTERVAL = "job_checkpoint_interval_seconds"
 TAKES = "job_checkpoint_seconds"
 MTBF = "job_mtbf_seconds"
-LONGEST_MTBF = 24 * 3600.0  # of a job that no one has seen die
+LONGEST_MTBF = 24 * 3600.0  # assumed for a job without an observed failure
 LEAST_FAILURES = 2
-FAILURES_OF_A_RATE = 4  # where no one changed the interval: two in a bad hour are no rate
-NEVER_WRITTEN = 60.0  # taken for a checkpoint where none was finished yet: a job may die before its first
-EXCESS = 0.04  # of all time lost beyond what the best interval would lose
+FAILURES_OF_A_RATE = 4  # needed for a rate if the interval is unchanged; two failures in a bad hour are not a rate
+NEVER_WRITTEN = 60.0  # seconds assumed for a checkpoint before the first one is finished
+EXCESS = 0.04  # share of all time lost in addition to the loss at the best interval
 FACTOR = 2.0  # an interval within this of the best one is good enough
 
 
@@ -75,12 +75,12 @@ def _mtbf(scene: Scene, job: Subject, deaths: list[float]) -> tuple[float, str]:
         return span / len(deaths), how
     if not deaths and job in scene.moved(INTERVAL):
         return LONGEST_MTBF, how
-    # So often at the most, as far as so short a look can tell.
+    # The shortest time between failures that so short an observation supports.
     return span / (len(deaths) + 3), how
 
 
 def _lost(interval: float, takes: float, mtbf: float) -> float:
-    """The share of time that goes into saving and into work done twice."""
+    """The share of time lost to saving and to rework."""
     return takes / interval + min(1.0, interval / 2 / mtbf)
 
 

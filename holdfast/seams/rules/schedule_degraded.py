@@ -1,4 +1,4 @@
-"""Is a node that is known to be degraded kept in a job for longer than replacing it would cost?"""
+"""Does a degraded node stay in a job although its delay already costs more than its replacement?"""
 
 from collections.abc import Iterator
 

@@ -10,9 +10,9 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 USUAL = "job_restart_seconds"
-USUAL_WITHOUT = 600.0  # where what is usual for a job is not known
+USUAL_WITHOUT = 600.0  # seconds, if the job's usual recovery is unknown
 TOO_LONG = 1.8
-REMEMBERED_SECONDS = 3600.0  # after it is back, the finding stands so long
+REMEMBERED_SECONDS = 3600.0  # the finding stays this long after the job is back
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:

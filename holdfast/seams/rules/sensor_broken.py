@@ -13,14 +13,14 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 from holdfast.seams.silent_together import PARENTS, SHARED, merged
 
-# Confidence 0.7, below a job that is slow: it is a matter of upkeep, and of many instruments one is always odd.
+# Confidence 0.7, lower than for a slow job: it is maintenance, and of many instruments one is always odd.
 ONE_INSTRUMENT = 0.8
-SEVERAL_READINGS = 2.4  # confidence 0.92: that several stop together is no chance
+SEVERAL_READINGS = 2.4  # confidence 0.92: several do not stop together by chance
 TOGETHER_SECONDS = 60.0
-PHASE_SECONDS = 150.0  # readings of one device are not all due at the same moment
+PHASE_SECONDS = 150.0  # a device's sensors are not all read at the same moment
 NEARLY_ALL = 0.8
 MOST_REPORTED = 8
-NOWHERE = frozenset({"nowhere"})  # of a job whose nodes are not known
+NOWHERE = frozenset({"nowhere"})  # node of a job whose nodes are unknown
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -44,13 +44,13 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _rests(scene: Scene, bad: BadReading) -> bool:
-    """What belongs to a node that has nothing to do rests with it."""
+    """Whether the sensor belongs to an idle node and rests for that reason."""
     node = whole_or_self(bad.subject)
     return bad.kind == "stuck" and kind(node) == "node" and node not in scene.loaded
 
 
 def grouped(scene: Scene, lost: Sequence[BadReading]) -> dict[Subject, list[BadReading]]:
-    """Silent instruments by what they share: one sensor, one device, one node, or all nodes behind one parent."""
+    """Silent instruments by their common part: one sensor, one device, one node, or all nodes behind a parent."""
     wholes: dict[Subject, list[BadReading]] = defaultdict(list)
     for bad in lost:
         wholes[whole_or_self(bad.subject)].append(bad)
@@ -70,7 +70,7 @@ def grouped(scene: Scene, lost: Sequence[BadReading]) -> dict[Subject, list[BadR
 
 
 def _parents(scene: Scene, away: Mapping[Subject, Sequence[BadReading]]) -> dict[Subject, list[Subject]]:
-    """Parents of which nearly every member that ever spoke is silent; each member below one of them at most."""
+    """Parents of which nearly every member that ever reported is silent; each member belongs to at most one of them."""
     if not away:
         return {}
     speaking = {
@@ -90,7 +90,7 @@ def _parents(scene: Scene, away: Mapping[Subject, Sequence[BadReading]]) -> dict
                 groups.append((-len(mine), PARENTS.index(kind(parent)), len(below), parent, mine))
     found: dict[Subject, list[Subject]] = {}
     taken: set[Subject] = set()
-    for *_, parent, mine in sorted(groups):  # whoever explains most, and no more than that
+    for *_, parent, mine in sorted(groups):  # the parent with the most silent members, and the smallest of those
         left = [one for one in mine if one not in taken]
         if len(left) > 1:
             found.setdefault(parent, []).extend(left)
@@ -139,7 +139,7 @@ def _broken(subject: Subject, kind: str, mine: Sequence[BadReading]) -> CauseCan
 
 
 def _clock(prefix: str, mine: Sequence[BadReading]) -> CauseCandidate:
-    """A whole domain falls silent at once while all others speak: its clock or its gateway, not its sensors."""
+    """A whole domain stops reporting while the others continue: its clock or gateway failed, not its sensors."""
     first = min(bad.since for bad in mine)
     one = CauseCandidate(
         cause=prefix,
@@ -172,8 +172,8 @@ def _silent_domains(scene: Scene, lost: Sequence[BadReading]) -> Iterator[tuple[
 
 
 def _silent_jobs(scene: Scene) -> list[BadReading]:
-    """Several jobs that report nothing any more though their GPUs work on. One that ended or waits is silent by
-    right, and one alone may hang."""
+    """Several jobs that stopped reporting although their GPUs still work. A job that ended or waits reports nothing,
+    and a single job may hang."""
     tables = {name: scene.panel.of(name) for name in scene.panel.tables if name.startswith("job_")}
     found = [
         bad

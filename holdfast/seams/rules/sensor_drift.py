@@ -1,4 +1,4 @@
-"""Does an instrument drift alone, while everything that should move with it stays unchanged?"""
+"""Does an instrument drift alone, while everything that should change with it stays unchanged?"""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -15,20 +15,20 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 from holdfast.seams.work import IDLE_UNKNOWN
 
-AGREES = 0.3  # of its own change: witnesses that moved so much at least do not contradict it
+AGREES = 0.3  # share of its own change; witnesses that changed by as much do not contradict it
 LASTS_SECONDS = 120.0
 WITNESSES_MAY_LAG_SECONDS = 300.0
 SEEN_BY_DRIVERS = frozenset({"node_power_watts", "fan_speed_ratio"})
 """Their witnesses' word comes once a minute and holds for some: work may have begun that they do not tell yet."""
-MOST = 0.8  # confidence 0.7, below a job that is slow: it is a matter of upkeep, and what is odd may be so
-STEPS = 3.0  # of its own resolution: less is one reading that was rounded the other way
-TOGETHER = 0.5  # of its move: peers that moved so much with it
-FEW = 0.1  # of its peers
+MOST = 0.8  # confidence 0.7, lower than for a slow job: it is maintenance, and an odd reading may be true
+STEPS = 3.0  # times its own resolution; less may be rounding
+TOGETHER = 0.5  # share of its change; peers that changed by as much
+FEW = 0.1  # share of its peers
 LEAST_RISE = {
     "gpu_temperature_celsius": 8.0,
     "gpu_power_watts": 80.0,
     "node_power_watts": 1500.0,
-    "fan_speed_ratio": 0.1,  # one that falls is a fan that fails
+    "fan_speed_ratio": 0.1,  # a fan whose speed falls has failed
 }
 FLOW = "litres_per_minute"
 HEAT, POWER = "gpu_temperature_celsius", "gpu_power_watts"
@@ -41,7 +41,7 @@ MAY_FOLLOW = frozenset({("ambient_celsius", "cdu_supply_celsius"), ("ambient_cel
 """A liquid loop holds its supply whatever the room does: if it moves it agrees, if not it says nothing."""
 OF_LOAD = {"cdu_return_celsius": frozenset({"rack_power_watts", "gpu_power_watts"})}
 """It moves with the load; where no one measures the load, no one can say that it moved alone."""
-MANY = 8  # that move together are no lone instrument
+MANY = 8  # instruments that change together do not drift alone
 Witness = tuple[str, Callable[[Scene, Subject], frozenset[Subject]]]
 
 
@@ -72,9 +72,9 @@ def _wandering(scene: Scene, signal: str) -> Iterator[CauseCandidate]:
 
 
 def _beyond_peers(found: Moves) -> Callable[[Symptom], bool]:
-    """Does a move exceed what instruments of its kind do by themselves at this site, and twice the least move?
+    """Whether a change exceeds the usual wander of such instruments at this site, and twice the least change.
 
-    A beginning of some minutes does not show how an instrument wanders over an hour; the others beside it do.
+    A baseline of some minutes does not show how far an instrument wanders in an hour; its peers do.
     """
     fact = found.signal
     strayed = np.abs(found.recent - found.center) / np.maximum(np.abs(found.center), TINY)
@@ -92,7 +92,7 @@ def _beyond_peers(found: Moves) -> Callable[[Symptom], bool]:
 
 
 def _no_peer_moved(found: Moves) -> Callable[[Symptom], bool]:
-    """Is it alone among instruments of its kind? What several of them show together is no instrument's own doing."""
+    """Whether no instrument of the same kind changed too. A change of several has a real cause."""
     change = np.where(found.seen, found.recent - found.center, 0.0)
     if found.signal.least_ratio > 0:
         change = change / np.maximum(np.abs(found.center), TINY)
@@ -107,7 +107,7 @@ def _no_peer_moved(found: Moves) -> Callable[[Symptom], bool]:
 
 
 def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> CauseCandidate | None:
-    """None where a witness moved too, or where none of them could have been seen to."""
+    """The candidate; None if a witness changed too, or if no witness could have shown a change."""
     reported, steady = [], set()
     for signal, who in witnesses:
         change = _change(scene, signal, who(scene, sign.subject), sign.since)
@@ -117,7 +117,7 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Cause
         least = AGREES * abs(sign.now - sign.before) if same else 0.5 * _least(signal, change)
         if sign.signal == HEAT and signal == POWER:
             least = max(least, _power_for(scene, sign, change))
-        # What gets colder does not agree with what gets warmer; flows do: what one branch loses the others get.
+        # Opposite changes of temperature do not agree. Opposite flows do: other branches get what one loses.
         warmer = same and _unit(signal) == CELSIUS
         way = np.sign(sign.now - sign.before)
         if max(moved * way if warmer else abs(moved) for moved in (change.moved, change.lately)) >= least:
@@ -148,20 +148,20 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Cause
 
 
 def _power_for(scene: Scene, sign: Symptom, change: "DriftChange") -> float:
-    """Watts by which a GPU's power must have moved to explain a part of what its sensor says."""
+    """Watts by which a GPU's power must have changed to explain a part of its sensor's change."""
     degrees = max(sign.before - scene.coolant, 1.0)
     return AGREES * abs(sign.now - sign.before) / degrees * abs(change.usual) / IDLE_UNKNOWN
 
 
 class DriftChange(NamedTuple):
-    moved: float  # in the witnesses' own unit; of flows and powers the sum, of others the mean
+    moved: float  # in the witnesses' own unit; the sum of flows and powers, the mean of others
     lately: float  # the same, over the last minute alone
     usual: float
     seen: int
 
 
 def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: float) -> DriftChange | None:
-    """How the witnesses moved over the whole time of the move: what lags behind them is no drift."""
+    """Change of the witnesses over the whole time of the instrument's change: an instrument may lag behind them."""
     table, times = scene.panel.of(signal), scene.panel.times
     rows = [table.index[one] for one in subjects if one in table.index and (signal, one) not in scene.distrusted]
     first = int(np.searchsorted(times, since))
@@ -205,7 +205,7 @@ def _gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
 
 
 def _all_gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
-    """Also of nodes at rest: a return is warm by all the heat that is made."""
+    """All GPUs below, of idle nodes too: all their heat warms the return."""
     return frozenset(gpu for node in scene.nodes_under(place, ("cools",)) for gpu in scene.gpus_of.get(node, ()))
 
 

@@ -15,7 +15,7 @@ from holdfast.seams.seam import Seam
 
 ROLLOUTS = ("driver_rollout", "firmware_rollout", "image_rollout")
 FAILURES = ("xid", "sxid", "node_failed")
-OF_AN_APPLICATION = frozenset({13, 43, 45, 94})  # what a program does to itself says nothing of a driver
+OF_AN_APPLICATION = frozenset({13, 43, 45, 94})  # Xids that a program causes itself
 LEAST_FAILURES = 2
 BY_CHANCE = 0.05
 
@@ -39,7 +39,7 @@ def _hits(since: dict[Subject, float], failures: list[Event]) -> list[Event]:
 
 
 def _compare(one: CauseCandidate, version: str, hits: dict[str, list[Event]]) -> None:
-    """What speaks for another cause of the same failures: one node alone, or another version that they all have."""
+    """Evidence for another cause of the failures: a single node, or another version that all failed nodes have."""
     mine = hits[version]
     if len({_node(event) for event in mine}) == 1:
         one.doubted_by(3.0, "they are all of one node, which may be faulty itself")
@@ -85,10 +85,10 @@ def _node(event: Event) -> Subject:
 
 
 def _at_least(hits: int, trials: int, share: float) -> float:
-    """How likely so many of all failures fall on the cohort if it were no worse than the rest."""
+    """Probability that at least so many failures hit the cohort if it is no worse than the other nodes."""
     if not 0 < share < 1:
         return 1.0 if hits <= trials * share else 0.0
-    every = lgamma(trials + 1)  # as logarithms: of thousands of events the numbers of ways are beyond a float
+    every = lgamma(trials + 1)  # logarithms, because binomial coefficients of thousands exceed a float
     ways = (
         every - lgamma(k + 1) - lgamma(trials - k + 1) + k * log(share) + (trials - k) * log1p(-share)
         for k in range(hits, trials + 1)

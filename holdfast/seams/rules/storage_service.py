@@ -18,11 +18,11 @@ LATENCY = "storage_latency_seconds"
 METADATA = "storage_metadata_seconds"
 CHECKPOINT = "job_checkpoint_seconds"
 FAR = 5.0
-NO_BURST_SECONDS = 1200.0  # somebody else's reads are over by then
+NO_BURST_SECONDS = 1200.0  # a burst of another job's reads ends within this time
 SLOW = 1.8  # times its usual latency
 ONE_JOB = 0.6  # confidence 0.65
 LASTING = 0.8  # confidence 0.69
-UNPROVEN = 0.0  # while no checkpoint took longer, it is as likely as not
+UNPROVEN = 0.0  # maximum score until a checkpoint takes longer
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -48,8 +48,8 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> CauseCandidate:
     signs = [found[place] for found in (scene.fell(WRITE), scene.rose(LATENCY)) if place in found]
     one = _candidate(scene, place, "storage.write_slow", signs)
     for sign in signs:
-        # Somebody else's reads raise the latency, and another job's writers get another rate; how long the same job
-        # takes for the same checkpoint is the proof.
+        # Reads of other clients raise the latency, and other jobs write at other rates. The proof is the time of the
+        # same job for the same checkpoint.
         one.supported_by(1.0, weigh.moved_text(sign))
     if metadata:
         one.doubted_by(2.0, "its metadata is slow as well")
@@ -63,7 +63,7 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> CauseCandidate:
 
 
 def _jobs(scene: Scene, one: CauseCandidate, place: Subject) -> bool:
-    """Do the jobs that write to it feel it?"""
+    """Weighs whether the jobs that write to this storage slow down."""
     writers = {job for job in scene.down(place, STORES) if job.startswith("job/")} & scene.seen(CHECKPOINT)
     slower = [job for job in sorted(writers) if job in scene.rose(CHECKPOINT)]
     for job in slower:

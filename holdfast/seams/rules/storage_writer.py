@@ -1,4 +1,4 @@
-"""Does one node hold up a checkpoint that all other nodes finished long before, while storage is healthy?"""
+"""Does one node delay a checkpoint that all other nodes finished long before, while storage is healthy?"""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ WROTE = "rank_checkpoint_seconds"
 CHECKPOINT = "job_checkpoint_seconds"
 FAR = 1.6  # times the median of the job's ranks
 LEAST_RANKS = 2
-FEW = 0.25  # of a job's nodes: more are no single writer
+FEW = 0.25  # share of a job's nodes; with more, the cause is not a single writer
 
 
 def explain(scene: Scene) -> Iterator[CauseCandidate]:
@@ -60,7 +60,7 @@ def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom) -> Caus
 
 
 def node_of_rank(scene: Scene, rank: Subject) -> Subject:
-    """Where a rank runs; the rank itself where it is not known."""
+    """The node of a rank; the rank itself if its node is unknown."""
     places = [edge.source for edge in scene.topology.sources.get(rank, ()) if edge.kind == "runs_on"]
     return whole_or_self(places[0]) if places else rank
 
