@@ -1,4 +1,4 @@
-"""Causes of job failures: stable names and what follows from each, as rows of causes.toml."""
+"""Causes of job failures: stable names, actions and advice, as rows of causes.toml."""
 
 import tomllib
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ class PublicRate:
     source: str
     caveat: str
     per_gpu_year: float = 0.0
-    probability: bool = False  # the number is a chance within a year, not a count per year
+    probability: bool = False  # the number is a probability within a year, not a count per year
     events: int | None = None
     gpu_days: float | None = None
 
@@ -46,6 +46,6 @@ def gpu_prices() -> dict[str, Price]:
 
 
 def wage() -> tuple[float, str]:
-    """Dollars per working hour, and where from."""
+    """Dollars per working hour, and their source."""
     facts = _table("prices.toml")["labour"]
     return float(facts["per_hour"]), str(facts["source"])

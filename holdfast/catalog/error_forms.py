@@ -1,4 +1,4 @@
-"""What follows from the form of an error message that no known problem fits, as rows of error_forms.toml."""
+"""Advice from the form of an error message that matches no known problem, as rows of error_forms.toml."""
 
 import tomllib
 from functools import cache

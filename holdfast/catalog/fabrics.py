@@ -12,10 +12,10 @@ from holdfast.catalog.gpus import gpu_model
 class FabricSpec:
     name: str
     about: str
-    gpus: tuple[str, ...]  # models of the catalog whose nodes have this fabric
-    network: str  # the plugin NCCL must have chosen
-    operation: str  # the collective that the limits are of
-    ranks_per_host: int  # fewer cannot reach them
+    gpus: tuple[str, ...]  # GPU models of the catalog whose nodes have this fabric
+    network: str  # the plugin that NCCL must choose
+    operation: str  # the collective that the limits apply to
+    ranks_per_host: int  # fewer ranks cannot reach the limits
     small_bytes: int
     small_p95_seconds: float
     small_expected_seconds: float
@@ -32,7 +32,7 @@ def fabrics() -> dict[str, FabricSpec]:
 
 
 def fabric_of(name: str, gpu: str) -> FabricSpec | None:
-    """By its name, or by the GPU that the driver names."""
+    """The fabric with this name, or the fabric of a GPU model."""
     if name:
         return fabrics().get(name)
     model = gpu_model(gpu) if gpu else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from holdfast.catalog.regex_literals import AnyOfPatterns
 
-_NUMBER_WORDS = ("non-zero status: ",)  # before the number of an error that is not written out
+_NUMBER_WORDS = ("non-zero status: ",)  # words before an error number
 _NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|non-zero status: (\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
 
 
@@ -21,7 +21,7 @@ class CallMeaning(NamedTuple):
 
 
 def meaning(text: str) -> CallMeaning | None:
-    """Of a line that names an error of the system; None where no row fits."""
+    """The meaning of a line that names a system error; None if no row matches."""
     error = error_of(text)
     if not error:
         return None
@@ -33,12 +33,12 @@ def meaning(text: str) -> CallMeaning | None:
 
 
 def subsystem(text: str) -> str:
-    """Which part of the system a line speaks of, '' where no row knows."""
+    """The part of the system that a line names; '' if no row matches."""
     return next((name for name, shows in _subsystems() if shows(text)), "")
 
 
 def error_of(text: str) -> str:
-    """The name of the error that a line gives in words or as a number, '' where it gives none."""
+    """The name of the error that a line gives in words or as a number; '' if it gives none."""
     for words, name in _texts().items():
         if words in text:
             return name
@@ -48,7 +48,7 @@ def error_of(text: str) -> str:
 
 
 def cause_of_error(text: str) -> str:
-    """What a last error points to where no row knows it: before the first step it is the set-up."""
+    """The cause of a last error. Without a matching row it is the set-up, because the job made no step."""
     return next((cause for cause, shows in _bare() if shows(text)), "launcher.setup")
 
 
@@ -57,17 +57,17 @@ def is_harmless(text: str) -> bool:
 
 
 def is_calm(text: str) -> bool:
-    """Whether a line says itself that a library or a backend that it looked for need not be there."""
+    """Whether a line says that a missing library or backend is optional."""
     return _calm()(text) or is_called_harmless(text)
 
 
 def is_called_harmless(text: str) -> bool:
-    """Whether a line says that a message, its own or the one above, does no harm."""
+    """Whether a line calls a message harmless, its own or the one above."""
     return _declared()(text)
 
 
 def keywords() -> tuple[str, ...]:
-    """The words of every error that some row has a meaning for."""
+    """The words of all errors that have a row."""
     return (*_texts(), *_NUMBER_WORDS)
 
 

@@ -24,26 +24,26 @@ _LACKS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuModel:
-    """What is known of one model. None or 0 means not known, and so not judged."""
+    """Specification of one model. None or 0 means unknown: checks do not evaluate it."""
 
     name: str
     patterns: tuple[str, ...]
     source: str
     vendor: str = "NVIDIA"
     pci_devices: tuple[str, ...] = ()  # PCI device ids, for drivers that do not name their GPUs
-    nvlink_lanes: int = 0  # of an AMD GPU: XGMI links
-    nvlink_optional: bool = False  # lanes exist only where a bridge is fitted
-    nvlink_off_under_mig: bool = False  # a GPU split by MIG has its lanes switched off
+    nvlink_lanes: int = 0  # AMD: number of XGMI links
+    nvlink_optional: bool = False  # lanes exist only with a bridge
+    nvlink_off_under_mig: bool = False  # the driver switches the lanes of a MIG GPU off
     nvlink_version: int = 0
     pcie_generation: int | None = None
     pcie_width_lanes: int | None = None
     memory: str = ""
     memory_mebibytes: int = 0
-    memory_gigabytes_per_second: float = 0.0  # as the data sheet says
+    memory_gigabytes_per_second: float = 0.0  # from the data sheet
     bf16_teraflops: float = 0.0  # dense products, as the data sheet says
-    peaks_from: str = ""  # where both peaks were looked up; without it no one fails for them
+    peaks_from: str = ""  # source of both peaks; without a source, no check fails because of them
     slowdown_margin_celsius: float | None = None  # T.Limit margin below which hardware slows down; None: no T.Limit
-    slowdown_celsius: float | None = None  # of the core, as the driver prints it; for readings that come without it
+    slowdown_celsius: float | None = None  # of the core, from the driver; used for readings without a threshold
     gpus_per_node: int = 0
     rdma_ports: int = 0
     rdma_gigabits_per_second: float = 0.0
@@ -56,12 +56,12 @@ class GpuModel:
 
     @property
     def link_name(self) -> str:
-        """What the links between GPUs of this make are called."""
+        """The vendor's name of the links between GPUs."""
         return "XGMI links" if self.vendor == "AMD" else "NVLink lanes"
 
     @property
     def spans_trays(self) -> bool:
-        """Its links leave the node and go through the switch trays of a rack, as those of an NVL72."""
+        """Whether the links leave the node through switch trays of the rack, as in an NVL72."""
         return self.fabric_state and not self.nvswitch
 
     @property
@@ -124,7 +124,7 @@ def gpu_model(name: str) -> GpuModel | None:
 
 
 def amd_model_name(device: str, product: str) -> str:
-    """The name of an AMD GPU by its PCI device id ('0x74a1'), or by what its product file says; '' if not known."""
+    """The name of an AMD GPU from its PCI device id ('0x74a1') or its product file; '' if unknown."""
     for model in gpu_models():
         if model.vendor == "AMD" and (device.lower() in model.pci_devices or gpu_model(product) is model):
             return f"AMD Instinct {model.name}"
@@ -137,12 +137,12 @@ def is_virtual(name: str) -> bool:
 
 
 def lacking(model: GpuModel, part: str) -> str:
-    """Who says that a model lacks a part, as a sentence; '' if it has it."""
+    """The source that says that a model lacks a part, as a sentence; '' if it has the part."""
     return f"catalog: the {model.name} {_LACKS[part]}" if part in model.lacks else ""
 
 
 def node_lacks(names: Iterable[str]) -> dict[str, str]:
-    """Parts that none of a node's GPUs has -> who says so. A model the catalog does not know lacks nothing."""
+    """Parts that none of a node's GPUs has -> the source. An unknown model lacks nothing."""
     models = [gpu_model(name) for name in names]
     known = [model for model in models if model is not None]
     if not known or len(known) < len(models):
@@ -152,5 +152,5 @@ def node_lacks(names: Iterable[str]) -> dict[str, str]:
 
 
 def recovery_action_since() -> int:
-    """The first driver branch that tells which recovery a GPU needs."""
+    """The first driver branch that reports the recovery a GPU needs."""
     return int(_facts()["driver"]["recovery_action_since"])

@@ -14,16 +14,16 @@ class Meaning(NamedTuple):
     cause: str
 
 
-OWN = Meaning("strong", "job.exception")  # of an exception that no row knows
+OWN = Meaning("strong", "job.exception")  # an exception without a row
 
 
 def of_cuda(text: str) -> Meaning:
-    """Of the text of a CUDA error, without the words around it."""
+    """The meaning of a CUDA error's text."""
     return _first("cuda", text)
 
 
 def of_exception(text: str) -> Meaning:
-    """Of 'Type: message'."""
+    """The meaning of an exception 'Type: message'."""
     found = _first("exception", text)
     return of_cuda(text) if found.role == "cuda" else found
 

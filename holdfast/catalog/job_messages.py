@@ -9,10 +9,11 @@ from typing import NamedTuple
 from holdfast.catalog.regex_literals import PrefilteredPattern
 
 _NUMBER = r"\d{1,18}"
-_ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"  # a port, or a digit: no word
+# a port, or a digit, so that a plain word does not match
+_ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"
 
 
-_LEAD = re.compile(r"\.\{0,(\d+)\}\??(?![*+?{|)]|$)")  # before something else that must stand in the line
+_LEAD = re.compile(r"\.\{0,(\d+)\}\??(?![*+?{|)]|$)")  # any characters before the required part of an expression
 
 
 class JobMessage(NamedTuple):
@@ -20,7 +21,7 @@ class JobMessage(NamedTuple):
     role: str
     cause: str
     regex: PrefilteredPattern
-    lead: int = 0  # characters of any kind that may stand before what the expression finds
+    lead: int = 0  # any characters that may precede the match
 
 
 class JobMessageGroup(NamedTuple):
@@ -39,7 +40,10 @@ def groups() -> tuple[JobMessageGroup, ...]:
 
 
 def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
-    """A lead of any characters is kept as a number: searched for, it would be tried at every place of a long line."""
+    """Stores a lead of any characters as a number.
+
+    As part of the expression, it would be tried everywhere in a line.
+    """
     lead = _LEAD.match(regex)
     rest = regex[lead.end() :] if lead and "|" not in _outside(regex) else regex
     anchored = rf"\A(?:{rest})" if rest.startswith(".*") else rest
@@ -49,7 +53,7 @@ def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
 
 
 def _outside(regex: str) -> str:
-    """What stands outside of all groups."""
+    """The text outside of all groups."""
     depth, kept = 0, []
     for place, one in enumerate(regex):
         escaped = place > 0 and regex[place - 1] == "\\"

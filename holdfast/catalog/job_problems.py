@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.catalog.regex_literals import PrefilteredPattern
 
-_FILES = (  # a row of the first wins
+_FILES = (  # rows of earlier files win
     "job_problems_special.toml",
     "job_problems_accelerators.toml",
     "job_problems_cluster.toml",
@@ -38,14 +38,14 @@ class JobProblem:
     verify: str = ""
     link: str = ""
     owner: str = "job"
-    action: str = ""  # the next step, where it is another than the cause's
+    action: str = ""  # the next step, if it differs from the cause's
     again: bool = False
-    warned: bool = False  # a logger that only warns means it too
-    raised: bool = False  # only an exception shows it, not a line with the same words
+    warned: bool = False  # a line that was logged as a warning counts too
+    raised: bool = False  # only an exception shows the problem, not a line with the same words
 
     @property
     def is_default(self) -> bool:
-        """What a cause means where no line says more."""
+        """Whether the row is the default of its cause."""
         return not self.keywords
 
     def sentence(self, found: Mapping[str, object]) -> str:
@@ -56,7 +56,7 @@ class JobProblem:
 
 
 def filled(text: str, found: Mapping[str, object]) -> str:
-    """With what the line named; where it named nothing, a part that only repeats it is left out."""
+    """The text with the names from the line. Without a name, the part of the sentence that needs it is left out."""
     return _HOLE.sub(lambda hole: _shown(found, hole), text)
 
 
@@ -72,9 +72,9 @@ def _shown(found: Mapping[str, object], hole: re.Match[str]) -> str:
 def find(
     text: str, rows: Sequence[JobProblem] | None = None, *, raised: bool = True
 ) -> tuple[JobProblem, dict[str, str]] | None:
-    """The first problem that a line or an exception shows, with the parts of it that the row names.
+    """The first problem that a line or an exception shows, with the named groups of its match.
 
-    `rows`: those with a keyword in the line, where somebody has looked already. `raised`: the text is an exception.
+    `rows`: rows with a keyword in the line, if the caller has searched already. `raised`: the text is an exception.
     """
     for one in _shown_by_lines() if rows is None else rows:
         if one.raised and not raised:
@@ -85,7 +85,7 @@ def find(
 
 
 def with_keywords(words: Iterable[bytes]) -> list[JobProblem]:
-    """The rows that one of the words belongs to, in the order of the table."""
+    """The rows with one of these keywords, in the order of the table."""
     found = {number for word in words for number in _by_keyword().get(word, ())}
     return [_shown_by_lines()[number] for number in sorted(found)]
 
@@ -95,7 +95,7 @@ def named(name: str) -> JobProblem | None:
 
 
 def of_cause(cause: str) -> JobProblem | None:
-    """What to do about a cause where no line says more."""
+    """The default row of a cause."""
     return next((one for one in problems() if one.name.startswith("any_") and one.cause == cause), None)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 _PCI = r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
 _NUMBER = r"\d{1,9}"
 _DRM = r"\[drm(?::[\w.]{1,80}(?: \[amdgpu\])?)?\] "
-_AMD = (  # the device is missing where a part of the driver speaks that serves all of them
+_AMD = (  # messages of a driver part that serves all devices name no device
     rf"(?:amdgpu(?: {_PCI})?: (?:amdgpu: )?(?:{_DRM})?|\[drm:[\w.]{{1,80}} \[amdgpu\]\] )"
     r"(?:\*ERROR\* )?(?:\{\d{1,20}\})?"
 )
@@ -53,5 +53,5 @@ def _message(code: str, severity: str, action: str, regex: str) -> KernelMessage
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when the first line with a keyword of the group comes: a log needs few of the hundred."""
+    """The compiled expression. It is compiled on first use, because a log needs few of the hundred."""
     return re.compile(pattern, re.IGNORECASE)

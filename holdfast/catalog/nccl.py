@@ -10,8 +10,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TransportTimeout:
-    seconds: float  # math.inf where the job waits for ever
-    because: str  # whose value it is, in an operator's words
+    seconds: float  # math.inf if the job waits forever
+    because: str  # the origin of the value, for operators
     assumed: bool  # neither the job's settings nor its version were readable
 
 
@@ -39,7 +39,7 @@ def has_ras(version: str) -> bool:
 def transport_timeout(
     version: str = "", timeout: float | None = None, retries: float | None = None
 ) -> TransportTimeout:
-    """The job's own settings, else the default of its version, else the shortest default in use, marked as assumed."""
+    """The timeout from the job's settings, or its version's default, or the shortest default (marked as assumed)."""
     known = facts()
     low, high = known["timeout_range"]
     fewest, most = known["retries_range"]
@@ -55,7 +55,7 @@ def transport_timeout(
 
 
 def default_exponent(version: str) -> int:
-    """The value of NCCL_IB_TIMEOUT that a version uses when no one sets it."""
+    """The default of NCCL_IB_TIMEOUT in a version."""
     if not version:
         return int(facts()["assumed_timeout"])
     rows = facts()["defaults"]

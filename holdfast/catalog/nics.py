@@ -5,13 +5,13 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-EFA = "EFA"  # of AWS: its driver prints no hca_type
+EFA = "EFA"  # Amazon's adapter; its driver prints no hca_type
 _ALL_32_BITS, _ALL_64_BITS = float(2**32 - 1), float(2**64 - 1)
 
 
 class Adapter(NamedTuple):
     model: str
-    rate_bytes_per_second: float  # of its fastest port, on a switch as fast
+    rate_bytes_per_second: float  # of the adapter's fastest port
 
 
 @lru_cache(maxsize=1)
@@ -25,6 +25,6 @@ def adapter(hca_type: str) -> Adapter | None:
 
 
 def is_saturated(signal: str, value: float) -> bool:
-    """Whether a counter stands at its largest value and so may hide what happened since."""
+    """Whether a counter has its largest value, so that it no longer shows new errors."""
     limit = _facts()["saturates_at"].get(signal)
     return value in (limit, _ALL_32_BITS, _ALL_64_BITS)

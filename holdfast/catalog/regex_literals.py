@@ -1,17 +1,17 @@
-"""Plain words of which every text that a regular expression finds holds one: they are looked for first."""
+"""Finds plain words of a regular expression: every match contains one of them, so they are searched first."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_SHORTEST = 3  # characters; a shorter word is in too many lines
-_MOST = 100  # words; to look for more costs what the expression does
+_SHORTEST = 3  # characters; shorter words are in too many lines
+_MOST = 100  # words; a search for more costs as much as the expression
 
 
 class PrefilteredPattern:
-    """A regular expression that is only tried on texts that hold one of its words.
+    """A regular expression that is tried only on texts with one of its words.
 
-    It is compiled when the first such text comes: a log needs few of the hundreds that the catalog holds.
+    It is compiled on first use: a log needs few of the hundreds in the catalog.
     """
 
     __slots__ = ("_flags", "_regex", "_words", "pattern")
@@ -37,9 +37,9 @@ class PrefilteredPattern:
 
 
 class AnyOfPatterns:
-    """Whether a text shows one of several forms; each is only tried where one of its own words stands.
+    """Several expressions; each is tried only on texts with one of its own words.
 
-    Joined into one expression, all of them would be tried at every place of a line that holds a word of one.
+    As one joined expression, all of them would be tried everywhere in a line with a word of one of them.
     """
 
     __slots__ = ("_forms",)
@@ -52,7 +52,7 @@ class AnyOfPatterns:
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The parts of an expression that a bar divides, outside of all groups and classes."""
+    """The alternatives of an expression: its parts between bars outside of groups and classes."""
     parts, depth, in_class, escaped = [""], 0, False, False
     for one in pattern:
         depth += (not escaped and not in_class) * ((one == "(") - (one == ")"))
@@ -67,7 +67,7 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def literals_of(pattern: str, flags: int = 0) -> tuple[str, ...]:
-    """Empty where there are none, or where upper and lower case mean the same."""
+    """The words of an expression. Empty if there are none, or if the expression ignores case."""
     parsed: Any = re._parser.parse(pattern, flags)  # type: ignore[attr-defined]
     if parsed.state.flags & re.IGNORECASE:
         return ()
@@ -76,7 +76,7 @@ def literals_of(pattern: str, flags: int = 0) -> tuple[str, ...]:
 
 
 def _of_sequence(parts: Sequence[Any]) -> list[str]:
-    """The best of the parts that follow each other: all of them are in the text, one is enough."""
+    """The best words of a sequence: a match contains all of its parts, so the words of one part suffice."""
     choices: list[list[str]] = []
     run = ""
     for operation, argument in parts:
@@ -98,7 +98,7 @@ def _of_sequence(parts: Sequence[Any]) -> list[str]:
 def _of_part(name: str, argument: Any) -> list[str]:
     if name == "SUBPATTERN":
         return [] if argument[1] & re.IGNORECASE else _of_sequence(argument[3])
-    if name == "ASSERT":  # what must stand before or after is in the text too
+    if name == "ASSERT":  # the text contains look-behinds and look-aheads too
         return _of_sequence(argument[1])
     if name == "ATOMIC_GROUP":
         return _of_sequence(argument)

@@ -39,7 +39,7 @@ class Runbook:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Everything between backticks that is a command, in the order in which it is read."""
+        """The commands between backticks, in reading order."""
         found = [one for text in (*self.confirm, *self.act) for one in _COMMAND.findall(text)]
         return tuple(dict.fromkeys(one for one in found if " " in one))
 
@@ -85,14 +85,14 @@ def _of_kind(kind: seam_kinds.SeamKind) -> Runbook:
 
 
 def find(name: str) -> Runbook | None:
-    """By its name or by the name of a cause; None where there is none."""
+    """The runbook with this name, or of this cause; None if there is none."""
     known = "fleet.action_failed" if name.startswith(ACTION) else CAUSES.get(name, name)
     return all_runbooks().get(known)
 
 
 def fill(runbook: Runbook, values: Mapping[str, str]) -> Runbook:
-    """Only our own names are filled; the braces of a query stay. Users choose some of the values: between backticks
-    they are words of a command, and elsewhere they begin no command."""
+    """Fills our own names; braces of a query stay. Users choose some of the values: between backticks each value is
+    quoted as one word of a command, and elsewhere it cannot begin a command."""
     plain = {name: " ".join(value.replace("`", "'").split()) for name, value in values.items()}
 
     def filled(text: str) -> str:

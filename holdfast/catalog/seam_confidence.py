@@ -12,7 +12,7 @@ def knots() -> tuple[tuple[float, float], ...]:
 
 
 def calibrated(raw: float) -> float:
-    """Never falls where raw rises."""
+    """The calibrated confidence; it never falls as the raw one rises."""
     table = knots()
     place = bisect_right(table, (raw, float("inf")))
     if place == 0:

@@ -45,7 +45,7 @@ def kinds() -> dict[str, SeamKind]:
 
 
 def kind(name: str) -> SeamKind:
-    """One that no one described has its name for a title and absorbs nothing."""
+    """The kind with this name. An unknown kind has its name as title and absorbs no verdicts."""
     return kinds().get(name) or SeamKind(name=name, title=name)
 
 

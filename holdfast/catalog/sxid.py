@@ -19,7 +19,7 @@ class Sxid:
 
 
 def find(code: int) -> Sxid:
-    """What is known of a code; one no one lists is unknown, and the word in its line decides alone."""
+    """The entry of a code. For an unlisted code only the severity word in its line counts."""
     return _all().get(code) or Sxid(code, "not in the catalog", UNKNOWN)
 
 

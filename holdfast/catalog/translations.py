@@ -8,7 +8,7 @@ from typing import Any
 
 
 def english(text: str) -> str:
-    """The same line, with the words that are known in English."""
+    """The line with its known words translated to English."""
     if text.isascii() and not _in_ascii().search(text):
         return text
     known = _translations()
@@ -17,7 +17,7 @@ def english(text: str) -> str:
 
 
 def said_as() -> dict[str, str]:
-    """Translation to English, for readers that look for words before they decode a line."""
+    """Word -> English, for readers that search words before they decode a line."""
     return dict(_translations())
 
 

@@ -33,9 +33,9 @@ class Xid:
     action: str
     meaning: str
     known: bool = True
-    not_alone: bool = False  # never takes a node out of service by itself
+    not_alone: bool = False  # alone, this Xid never takes a node out of service
     cascade: bool = False  # means nothing after another Xid of the same GPU
-    details: int | None = None  # says more about an Xid of this code
+    details: int | None = None  # gives details of another Xid with this code
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class NvlinkRule:
 
 
 def find(code: int) -> Xid:
-    """What is known of a code. A code no one lists is still an Xid: it surfaces and asks for support."""
+    """The entry of a code. An unlisted code is reported too, with the advice to contact support."""
     return _all().get(code) or Xid(code, "", CONTACT_SUPPORT, "not in the catalog", known=False)
 
 
@@ -60,7 +60,7 @@ def all_codes() -> tuple[Xid, ...]:
 
 
 def nvlink_action(xid: int, unit: str, intrinfo: int, status: int) -> str:
-    """The action of an NVLink 5 Xid by its sub-code, or '' when no rule fits."""
+    """The action of an NVLink 5 Xid by its sub-code; '' if no rule matches."""
     rules = [rule for rule in _nvlink_rules() if rule.xid == xid and unit in rule.units]
     laid_out = [rule for rule in rules if rule.matches(intrinfo)] or rules
     exact = {rule.action for rule in laid_out if rule.status in (status, None)}
@@ -70,7 +70,7 @@ def nvlink_action(xid: int, unit: str, intrinfo: int, status: int) -> str:
 
 
 def recovery_action(number: int | None, text: str) -> str:
-    """What an Xid 154 asks for. An action we do not know is one for support, never for no one."""
+    """The action that an Xid 154 requests. An unknown action means: contact support."""
     if number in RECOVERY_ACTIONS:
         return RECOVERY_ACTIONS[number]
     fitting = [word for word in RECOVERY_WORDS if word in text.lower()]

@@ -75,7 +75,7 @@ def _version(version: bool = typer.Option(False, "--version", help="Show the ver
 
 
 def run(arguments: list[str]) -> int:
-    if COMPLETE_VARIABLE in os.environ:  # a shell asks what may follow
+    if COMPLETE_VARIABLE in os.environ:  # a shell requests completions
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()

@@ -9,7 +9,7 @@ from holdfast.cli.shared.options import AsJson, Config
 from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.doctor import diagnose
 
-UNKNOWN = 3  # as `holdfast check` exits
+UNKNOWN = 3  # the exit code of `holdfast check` for unknown
 
 
 def doctor(config: Config = "", as_json: AsJson = False) -> None:

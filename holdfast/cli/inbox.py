@@ -57,7 +57,7 @@ def list_items(
 
 
 def _print_past(past: list[dict[str, Any]], days: float, times: FleetClock) -> None:
-    """Who resolved it or how it ended, when, and the last comment."""
+    """Prints past items: who resolved each or how it ended, when, and the last comment."""
     out = console()
     if not past:
         out.print(f"No item ended in the last {days:g} days.")
@@ -199,7 +199,7 @@ def _act(url: str, token: str, as_json: bool, item: str, **command: object) -> N
 
 
 def _key(client: Client, wanted: str) -> str:
-    """A number of the list, a key, or a subject that only one item has."""
+    """The key of an item from its number in the list, its key, or a subject that only one item has."""
     found = client.get("/v1/inbox")["items"]
     if wanted.isdigit():
         if not 0 < int(wanted) <= len(found):

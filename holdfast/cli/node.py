@@ -66,7 +66,7 @@ def _all_nodes(client: Client, **only: str) -> list[Node]:
 
 
 def print_nodes(nodes: Sequence[Node], times: FleetClock) -> None:
-    """Leaves out the pool column where all nodes are in one pool."""
+    """Prints nodes. The pool column is left out if all nodes are in one pool."""
     pools = len({node["pool"] for node in nodes}) > 1
     rows = table("node", *(["pool"] if pools else []), "stage", "for", "health", "why")
     for node in nodes:
@@ -95,7 +95,7 @@ def show(names: Names, url: Url = "", token: Token = "", as_json: AsJson = False
 
 
 def _concerns(incident: dict[str, Any], name: str) -> bool:
-    """The incident is about the node or a part of it, or the node is one of its victims."""
+    """Whether the incident is about the node or a part of it, or has the node as a victim."""
     return name in incident["evidence"] or f"{incident['subject']}/".startswith(f"node/{name}/")
 
 
@@ -123,7 +123,7 @@ def show_node(times: FleetClock, node: dict[str, Any], incidents: Sequence[dict[
 
 
 def _show_next_step(step: dict[str, Any] | None) -> None:
-    """Nothing for an older controller or a healthy node."""
+    """Prints the next step; an older controller and a healthy node have none."""
     if not step:
         return
     out = console()

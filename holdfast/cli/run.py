@@ -106,7 +106,7 @@ def _rendezvous(
 
 
 def _fleet(url: str, token: str) -> "FleetClient | None":
-    """Only where a controller is named: the one that `holdfast up` started here has no training nodes."""
+    """The controller, only if it is named: the one of a local `holdfast up` has no training nodes."""
     if not url and not os.environ.get("HOLDFAST_URL"):
         return None
     from holdfast.supervisor.nodes.controller import ControllerFleet

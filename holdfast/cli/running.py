@@ -9,7 +9,7 @@ from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
 USAGE_ERROR = 64
-NOT_FOUND = "not_found"  # the controller's name for it
+NOT_FOUND = "not_found"  # the controller's error code
 UNAUTHORIZED = "unauthorized"
 LISTED_BY = {
     "node": "node list",
@@ -43,7 +43,7 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
 
 
 def _next(arguments: list[str], code: str) -> str:
-    """The command that helps: after a name that nothing has the one that lists what there is."""
+    """The next command to try: after an unknown name, the command that lists the names."""
     if code == UNAUTHORIZED:
         return "; --token or $HOLDFAST_TOKEN sets it, `holdfast token create NAME` makes one (as an administrator)"
     listing = LISTED_BY.get(arguments[0]) if arguments and code == NOT_FOUND else None
@@ -51,13 +51,13 @@ def _next(arguments: list[str], code: str) -> str:
 
 
 def _help_of(error: Exception) -> str:
-    """Where the options of the command are, after a wrong one."""
+    """The help command, after a wrong option."""
     path = getattr(getattr(error, "ctx", None), "command_path", "")
     sentence = str(getattr(error, "format_message", error.__str__)())
     return f"; see `{path} -h`" if path and not sentence.startswith("Usage: ") else ""
 
 
 def _refuse(sentence: str, code: int) -> int:
-    """A noun alone gets its help text, without our prefix."""
+    """Prints a usage error. A noun without a verb gets its help text, without our prefix."""
     sys.stderr.write(f"{sentence}\n" if sentence.startswith("Usage: ") else f"holdfast: {sentence}\n")
     return code

@@ -43,7 +43,7 @@ def signals(
 
 
 def _only_sysfs(settings: Settings, root: str) -> Settings:
-    """A captured tree is judged alone: nothing of this machine may mix into it, and no ledger is kept of it."""
+    """Settings for a captured tree: no source reads this machine, and no ledger is written."""
     switched = {
         name: replace(settings.sources.get(name, SourceSettings()), enabled=name in SYSFS_SOURCES) for name in SOURCES
     }

@@ -74,7 +74,7 @@ def list_tokens(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """List tokens: whose they are, and until when they are valid. The tokens themselves are not stored."""
+    """List tokens with their holder and expiry. The tokens themselves are not stored."""
     if role and role not in LISTED:
         raise Refusal(f"--role: expected one of {', '.join(LISTED)}, found {role!r}")
     found = connect(url, token).get("/v1/tokens", role=role, ended=str(ended).lower())

@@ -119,7 +119,7 @@ def faults(as_json: AsJson = False) -> None:
 
 
 def _outcome(fault: twin.Fault, between: str) -> str:
-    """What a fault should do to the verdicts; a source that cannot be read makes them unknown."""
+    """The expected effect of a fault on the verdicts; a source that cannot be read makes them unknown."""
     return between.join(fault.expects) or (f"nothing; blinds {fault.blinds}" if fault.blinds else "nothing")
 
 

@@ -51,7 +51,7 @@ class Client:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def _request(self, method: str, path: str, body: Mapping[str, object] | None, query: Mapping[str, str]) -> Any:
-        import httpx  # here: commands that need no controller start without it
+        import httpx  # a late import: commands without a controller start faster
 
         address = self.url + path
         try:
@@ -130,7 +130,7 @@ def trusted(address: str) -> "ssl.SSLContext":
 
 
 def connect(url: str, token: str) -> Client:
-    """Raises Refusal when no address is known."""
+    """A client for the configured controller. Raises Refusal without an address."""
     known = saved_connection()
     address = url or os.environ.get("HOLDFAST_URL", "") or known.get("url", "")
     if not address:
@@ -160,7 +160,7 @@ def client_file() -> Path:
 
 
 def saved_connection() -> dict[str, str]:
-    """What the last `holdfast up` wrote: url, token, store."""
+    """The connection that the last `holdfast up` saved: url, token, store."""
     try:
         found = json.loads(client_file().read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

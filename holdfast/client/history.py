@@ -49,7 +49,7 @@ def incidents(client: Client) -> list[Row]:
 
 
 def _next(before: float, last: float) -> float:
-    """Where the next page begins. Rows of that moment are read again, because several may share it."""
+    """The time at which the next page begins. Rows of that time are read again, because several may share it."""
     if last == before:
         raise Refusal(f"more than {PAGE:,} rows of the controller share one moment ({last:.0f}): too many to page", 1)
     return last

@@ -1,8 +1,8 @@
-"""Text of others as it may be printed."""
+"""Makes text of others safe to print."""
 
 
 def printable(text: str) -> str:
-    """Control characters, and those that turn the direction of writing, are shown as what they are."""
+    """Replaces control characters and characters that change the writing direction by visible escapes."""
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else letter.encode("unicode_escape").decode()
         for letter in text

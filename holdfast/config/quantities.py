@@ -25,7 +25,7 @@ def scaled(units: Mapping[str, float]) -> Callable[[str], float | None]:
 
 
 def duration(text: str) -> float | None:
-    """Seconds; several parts add up: 1h30m. None for other text, and for a bare number, whose unit is unknown."""
+    """Seconds of a duration such as 90s or 1h30m. None for other text, and for a number without a unit."""
     parts = _QUANTITY.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text.replace(" ", ""):
         return None
@@ -35,9 +35,9 @@ def duration(text: str) -> float | None:
 
 
 def lasting(seconds: float) -> str:
-    """How every view shows a duration: sentences of the controller, the terminal, the console (shell/time.ts).
+    """A duration as text, the same in the controller's sentences, the terminal and the console (shell/time.ts).
 
-    40 s, 24 min, 1 h 35 min, 2 d 3 h. Rounded down: what has not been reached is not shown.
+    40 s, 24 min, 1 h 35 min, 2 d 3 h. Durations are rounded down.
     """
     left = max(0, int(seconds))
     for size, unit, smaller, name in _UNITS:

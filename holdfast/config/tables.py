@@ -45,7 +45,7 @@ class Document:
         return table
 
     def fill(self, kind: type[T], table: Any, place: str = "") -> T:
-        """`kind` from a table, each value checked against the type of its field."""
+        """Builds `kind` from a table and checks each value against the type of its field."""
         hints = get_type_hints(kind)
         known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
         self.only(table, known, place)
@@ -72,7 +72,7 @@ class Document:
             header = re.match(r"\s*(\[{1,2})\s*([^\]]{1,200}?)\s*\]", line)
             if header and "=" not in line.partition("]")[0]:
                 table = header[2].replace('"', "").replace("'", "")
-                if header[1] == "[[":  # one of several: maintenance[0], maintenance[1]
+                if header[1] == "[[":  # an array of tables: maintenance[0], maintenance[1]
                     met[table] += 1
                     table = f"{table}[{met[table] - 1}]"
                 if table == f"{place}.{key}".lstrip("."):
@@ -163,7 +163,7 @@ class ConfigTable:
 
 
 def _sentence(error: str, kind: Any, value: Any) -> str:
-    """The error of msgspec, in plain words."""
+    """The error of msgspec in plain words."""
     text = error.partition(" - at ")[0]
     if (sentence := named(text, kind)) != text:
         return sentence

@@ -1,7 +1,7 @@
 """Starts a command that ends when its parent ends: `python -m holdfast.runtime.child PARENT COMMAND...`.
 
-The kernel ends it when the parent dies, even by kill -9. The setting survives the exec below. A parent that died before
-the setting was made is noticed by its process id.
+The kernel ends the command when the parent dies, even by kill -9. The setting survives the exec below. The process id
+of the parent shows whether it died before the setting was made.
 """
 
 import ctypes

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
-SLEW = 0.01  # of the time that passed
+SLEW = 0.01  # share of the time that passed
 
 
 def _since_boot() -> float:
@@ -40,4 +40,4 @@ class SteadyClock:
         return max(0.0, at - now)
 
 
-now = SteadyClock()  # the process has one
+now = SteadyClock()  # the clock of this process

@@ -40,7 +40,7 @@ class Components:
         self._worked_at: dict[str, float] = {}
 
     def failed(self, name: str, error: BaseException | str) -> float:
-        """Record a failure; how many seconds to wait before the next try."""
+        """Record a failure and return the seconds to wait before the next try."""
         known = self._known.get(name)
         failures = known.failures + 1 if known else 1
         self._known[name] = ComponentView(
@@ -62,7 +62,7 @@ class Components:
             )
 
     def worked_at(self, name: str) -> float | None:
-        """When it last succeeded; None if it has not since this controller started."""
+        """Time of the last success; None if there is none since this controller started."""
         return self._worked_at.get(name)
 
     @property
@@ -75,12 +75,12 @@ class Components:
 
 
 def pause_after(failures: int) -> float:
-    """Doubles with every failure in a row, from 1 s to 60 s."""
+    """The pause after consecutive failures: it doubles from 1 s to 60 s."""
     return min(FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 30), LONGEST_PAUSE_SECONDS)
 
 
 def described(error: BaseException | str) -> str:
-    """One line of bounded length. An exception whose text cannot be made is named by its type."""
+    """The exception as one line of bounded length. If its text raises, its type is named."""
     if isinstance(error, str):
         text = error
     else:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 
 class Durations:
-    """One thread adds values, any thread reads."""
+    """A histogram. One thread adds values, any thread reads."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = tuple(bounds)  # upper ones, in seconds
+        self.bounds = tuple(bounds)  # upper bounds, in seconds
         self._counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
 

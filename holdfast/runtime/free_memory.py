@@ -1,4 +1,4 @@
-"""Returns memory that nothing uses to the system.
+"""Returns unused memory to the operating system.
 
 A TLS handshake leaves free pages between buffers that stay for as long as the connection: with 12,500 agents that is
 half of what they hold. By itself, the C library returns only free memory at the end of its heap.
@@ -14,13 +14,13 @@ Trim = Callable[[int], object]
 
 
 def trimmer() -> Trim | None:
-    """None where the C library has no such function: only glibc does."""
+    """The function malloc_trim; None if the C library is not glibc."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def use_one_arena() -> None:
-    """All threads allocate from one heap, before the first of them starts. With one each, the writer of a large fleet
-    alone keeps 64 MB of its own; threads that take turns at the interpreter rarely want memory at the same moment."""
+    """Makes all threads allocate from one heap; call it before the first thread starts. With one heap per thread, the
+    writer of a large fleet alone keeps 64 MB. Python threads rarely allocate at the same moment."""
     option = getattr(ctypes.CDLL(None), "mallopt", None)
     if option is not None:
         option(M_ARENA_MAX, 1)

@@ -36,9 +36,9 @@ class Reply:
 
     @property
     def not_begun(self) -> bool:
-        """Whether the server refused the request, or did not have all of it. After any other error it may have run: a
-        gateway gives up (502, 504) while the server behind it continues. A service mesh also answers 503 if the server
-        breaks off after it took the request; only a server that refuses names the time to try again."""
+        """Whether the server refused the request, or did not receive all of it. After any other error the request may
+        have run: a gateway gives up (502, 504) while the server behind it continues. A service mesh answers 503 also
+        if the server breaks off later; only a server that refuses sends Retry-After."""
         return 400 <= self.status < 500 or (self.status == _UNAVAILABLE and "retry-after" in self.headers)
 
     @property
@@ -79,7 +79,7 @@ class _TimedResponse(http.client.HTTPResponse):
 
 
 class _Sending:
-    """One request: whether a connection for it was made. Before that, nothing was sent."""
+    """One request, and whether a connection was made for it. Before that, nothing was sent."""
 
     def __init__(self) -> None:
         self.connected = False
@@ -120,8 +120,8 @@ class _OpeningTls(urllib.request.HTTPSHandler):
 
 
 def _opener(sending: _Sending, context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    """Only what is here: a redirected POST becomes a GET and is lost, and a redirect could carry credentials to another
-    host. A reply of any status is a reply."""
+    """An opener with only these handlers. It follows no redirects: a redirected POST becomes a GET, and a redirect
+    could carry credentials to another host. A reply with any status is a reply."""
     opener = urllib.request.OpenerDirector()
     for handler in (_Opening(sending), _OpeningTls(sending, context), urllib.request.UnknownHandler()):
         opener.add_handler(handler)
@@ -154,7 +154,7 @@ def _as_header(value: str) -> str:
 
 
 def tls_for(url: str, ca_file: str = "", verify: bool = True) -> ssl.SSLContext | None:
-    """None for an address without TLS, because loading this machine's certificates takes 50 ms."""
+    """The TLS context; None for an address without TLS, because loading certificates takes 50 ms."""
     return tls(ca_file, verify) if url.startswith("https:") else None
 
 
@@ -176,7 +176,7 @@ def send(
     *,
     most_bytes: int = MOST_BYTES,
 ) -> Reply:
-    """The reply of any status, with at most `most_bytes` of its body. Raises NoAnswer if there is none."""
+    """Sends a request. Returns a reply of any status with at most `most_bytes` of its body, or raises NoAnswer."""
     sending = _Sending()
     try:
         named = {name: _as_header(value) for name, value in headers.items()}

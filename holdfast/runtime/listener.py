@@ -1,4 +1,4 @@
-"""A listening socket on the interface that a job chose, for stores that would otherwise listen on all interfaces."""
+"""A listening socket on the interface that a job chose. Stores would otherwise listen on all interfaces."""
 
 import ipaddress
 import socket

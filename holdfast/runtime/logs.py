@@ -1,4 +1,4 @@
-"""Log of a process on its standard error. Text of others neither begins a line of it nor controls a terminal."""
+"""Log of a process on its standard error. Text of others cannot begin a line or control a terminal."""
 
 import logging
 import sys

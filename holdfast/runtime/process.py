@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from holdfast.runtime.errors import NoAnswer
 
 FALLBACK_PATH = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # services often run with a minimal PATH
-MOST_BYTES = 128 << 20  # of output; `scontrol show nodes --json` prints 5 kB a node
+MOST_BYTES = 128 << 20  # most output; `scontrol show nodes --json` prints 5 kB per node
 _PART = 1 << 18
 _LONGEST_MESSAGE = 300
 _GRACE_SECONDS = 1.0  # how long to wait for the exit after the kill
@@ -27,7 +27,7 @@ class CommandResult:
 
     @property
     def message(self) -> str:
-        """stderr, or stdout where stderr is empty, on one line of bounded length."""
+        """stderr, or stdout if stderr is empty, on one line of bounded length."""
         return " ".join((self.err.strip() or self.out.strip()).split())[:_LONGEST_MESSAGE]
 
 
@@ -54,7 +54,7 @@ class Cancelled(Exception):
 def run(
     command: Sequence[str], environ: Mapping[str, str], timeout: float, cancelled: Callable[[], str] = str
 ) -> CommandResult:
-    """As `capture`, but with text, and NoAnswer for whatever prevents a result."""
+    """Like `capture`, but with text output, and NoAnswer for every error."""
     try:
         done = capture(command, timeout, environ, cancelled)
     except subprocess.TimeoutExpired:
@@ -95,7 +95,7 @@ def capture(
 def _read(
     process: "subprocess.Popen[bytes]", timeout: float, cancelled: Callable[[], str]
 ) -> tuple[bytearray, bytearray]:
-    """Until both ends are closed and the process has ended: what it left behind may still print."""
+    """Reads until both pipes are closed and the process has ended, because its children may still print."""
     assert process.stdout is not None and process.stderr is not None
     out, err = bytearray(), bytearray()
     end = time.monotonic() + timeout

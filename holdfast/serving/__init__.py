@@ -1,6 +1,6 @@
 """What an inference service imports: timers for transfers between pools and for the path of a request.
 
-A call costs microseconds and never waits: what is measured goes into memory that one small thread reads.
+A call costs microseconds and never waits: it writes to memory that one thread reads.
 """
 
 from holdfast.serving.reporter import start, stop

@@ -1,13 +1,13 @@
 """Sums and counts of every path between two pools since the last report, in memory, without waiting.
 
-Each thread of the service writes into its own table, so that no request waits for a lock; the
-reporter takes all tables together. A count may be read a moment before the sum beside it: that is one transfer's error.
+Each thread of the service writes to its own table, so that no request waits for a lock. The reporter reads all tables.
+It may read a count a moment before its sum: an error of one transfer.
 """
 
 import threading
 from dataclasses import dataclass, field
 
-LARGEST_SAMPLE = 512  # durations kept for the middle one, per path and table, between two reports
+LARGEST_SAMPLE = 512  # durations kept for the median, per path and table, between two reports
 MOST_PATHS = 10_000
 
 
@@ -28,11 +28,11 @@ class PathCounts:
 
 _books: list[tuple[threading.Thread, dict[str, PathCounts]]] = []
 _mine = threading.local()
-_adding = threading.Lock()  # taken once in the life of a thread
+_adding = threading.Lock()  # each thread takes it once
 
 
 def counts_of(path: str) -> PathCounts:
-    """This thread's book of a path."""
+    """This thread's counts of a path."""
     books: dict[str, PathCounts] | None = getattr(_mine, "books", None)
     if books is None:
         books = _mine.books = {}
@@ -47,10 +47,10 @@ def counts_of(path: str) -> PathCounts:
 
 
 def take() -> dict[str, list[PathCounts]]:
-    """Everything since the last time, by path; transfers under way stay where they are."""
+    """Takes all counts since the last call, by path. Transfers under way stay."""
     found: dict[str, list[PathCounts]] = {}
     for owner, books in list(_books):
-        if not owner.is_alive():  # looked at once more, and then forgotten
+        if not owner.is_alive():  # read once more, then removed
             _books.remove((owner, books))
         for path, one in list(books.items()):
             books[path] = PathCounts(under_way=one.under_way)

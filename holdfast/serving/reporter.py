@@ -58,7 +58,8 @@ class ServingReporter(threading.Thread):
 
 
 def start(url: str = "", token: str = "", every: float = EVERY_SECONDS) -> None:
-    """Once per process. Defaults: $HOLDFAST_URL and $HOLDFAST_TOKEN. ValueError for an address that is none."""
+    """Starts the reporter; call it once per process. Defaults: $HOLDFAST_URL and $HOLDFAST_TOKEN. ValueError for an
+    invalid address."""
     global _running
     url, token = url or os.environ.get("HOLDFAST_URL", ""), token or os.environ.get("HOLDFAST_TOKEN", "")
     bounded_http.check_url("the controller's address", url)

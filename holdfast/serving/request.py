@@ -19,7 +19,7 @@ class Request:
     __slots__ = ("_began", "_path", "_stalled", "_target")
 
     def __init__(self, src_pool: str, dst_pool: str, target_seconds: float = 0.0) -> None:
-        """`target_seconds`: a slower request counts as a breach; 0 is none."""
+        """`target_seconds`: slower requests count as breaches; 0: no target."""
         self._path = path_of(src_pool, dst_pool)
         self._target = target_seconds
         self._stalled = 0.0

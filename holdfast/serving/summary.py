@@ -10,7 +10,7 @@ Signal = tuple[str, str, float]  # subject, name, value
 
 
 def signals(books: Mapping[str, Sequence[PathCounts]], now: float) -> list[Signal]:
-    """`now` is perf_counter's: a transfer that has not ended is as slow as it is already."""
+    """The signals. `now` is a perf_counter time: a transfer under way counts with its time so far."""
     found: list[Signal] = []
     for path, parts in books.items():
         durations = [one for part in parts for one in part.durations]
@@ -29,7 +29,7 @@ def signals(books: Mapping[str, Sequence[PathCounts]], now: float) -> list[Signa
 
 
 def _shares(books: Mapping[str, Sequence[PathCounts]]) -> list[Signal]:
-    """Of what leaves a pool, how much takes which path: as it was routed, whether it arrived yet or not."""
+    """The share of a pool's requests on each path, counted when they are routed."""
     sent = {path: sum(part.begun for part in parts) for path, parts in books.items()}
     by_source: defaultdict[str, list[str]] = defaultdict(list)
     for path in sent:

@@ -11,7 +11,7 @@ def path_of(source: str, target: str) -> str:
 
 
 class Transfer:
-    """Blocks of `size` bytes that move from one pool to another. Begun and ended in one thread, or by `done()`."""
+    """A transfer of `size` bytes from one pool to another. It begins and ends in one thread, or ends with `done()`."""
 
     __slots__ = ("_began", "_path", "_size", "_under_way")
 
@@ -31,7 +31,7 @@ class Transfer:
         self.done(failed=kind is not None)
 
     def __del__(self) -> None:
-        """One that was given up without a word is not under way for ever."""
+        """Ends a transfer that was dropped without `done()`."""
         self._under_way.pop(id(self), None)
 
     def begin(self) -> None:
@@ -45,7 +45,7 @@ class Transfer:
         seconds = perf_counter() - self._began
         self._under_way.pop(id(self), None)
         self._began = 0.0
-        known = counts_of(self._path)  # not that of the beginning: a slow one ends in another book than it began in
+        known = counts_of(self._path)  # looked up again: the reporter may have replaced the counts since the beginning
         if failed:
             known.failed += 1
             return

@@ -14,7 +14,7 @@ from holdfast.node.agent.node import Node
 from holdfast.node.agent.once import Notify
 from holdfast.node.probes.active.probes import DEVICE, PROBES, seconds_name
 
-MOST_ROWS = 8  # of one probe
+MOST_ROWS = 8  # rows of one probe
 GOOD = (Health.PASS, Health.NOT_APPLICABLE)
 
 
@@ -82,6 +82,6 @@ def active_table(rows: list[dict[str, Any]]) -> Any:
 def _figure(value: Value | None, probe: str) -> str:
     if value is None or isinstance(value, str):
         return str(value or "")[:12]
-    if value < 1e6:  # a count of what was wrong
+    if value < 1e6:  # a count of errors
         return f"{value:g}"
     return f"{value / 1e9:,.1f} {'GFLOP/s' if probe == 'burn_in' else 'GB/s'}"

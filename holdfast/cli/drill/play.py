@@ -33,7 +33,7 @@ class Guess:
 
 
 def play(name: str, seed: int | None) -> None:
-    """Without a name, one of the shipped drills, whose name is not shown."""
+    """Plays a drill. Without a name, it chooses a shipped one and does not show its name."""
     name = name or random.Random(seed).choice(shipped())
     drill = load(name, seed)
     out = console()

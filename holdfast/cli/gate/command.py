@@ -1,4 +1,4 @@
-"""`holdfast gate` in the list of commands. gate.py answers it without importing Typer."""
+"""`holdfast gate` in the list of commands. gate.py runs without importing Typer."""
 
 import typer
 

@@ -1,7 +1,7 @@
 """Drains a Slurm node with our own reason before the gate refuses. Loaded only when it refuses.
 
 Slurm drains a node whose prolog fails and notes "Prolog error", unless the node is already drained: so we drain first.
-A note of somebody else is never overwritten, and this code never resumes a node.
+This code never overwrites another's note and never resumes a node.
 """
 
 import os
@@ -18,7 +18,7 @@ OUT_OF_SERVICE = ("DRAIN", "DOWN", "FAIL")
 
 
 class DrainFailed(Exception):
-    """scontrol did not do what was asked; the message says why."""
+    """scontrol did not drain the node; the message says why."""
 
 
 def node_of_prolog(environ: Mapping[str, str]) -> str:
@@ -29,7 +29,7 @@ def node_of_prolog(environ: Mapping[str, str]) -> str:
 
 
 def drain(node: str, reason: str) -> str:
-    """Drain `node` unless it is already out of service; returns what was done, as a clause for people."""
+    """Drain `node` unless it is already out of service; returns the result as a clause for people."""
     if not ONE_NODE.fullmatch(node) or node.upper() == "ALL":
         return f"not drained: {node!r} is not the name of one node"
     try:

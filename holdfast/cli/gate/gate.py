@@ -14,7 +14,7 @@ from holdfast.cli.gate.options import USAGE, GateOptions, Usage, parse
 
 VERDICT_FILE = "/run/holdfast/verdict.json"
 FORMAT = 1
-MOST_BYTES = 4 << 20  # a verdict file is about 100 kB; more is not ours
+MOST_BYTES = 4 << 20  # a verdict file has about 100 kB; a larger file is not ours
 CLOCK_SKEW = 5.0  # seconds a verdict may be in the future; beyond that a clock is wrong
 EXIT_CODES = {"pass": 0, "degraded": 1, "fail": 2, "unknown": 3}
 USAGE_ERROR = 64
@@ -25,7 +25,7 @@ class Blind(Exception):
 
 
 class GateAnswer:
-    """What the gate says: a health, the check that decided, and why."""
+    """The gate's answer: a health, the check that decided, and why."""
 
     def __init__(self, health: str, reason: str, check: str = "gate", age: float | None = None) -> None:
         self.health = health
@@ -103,7 +103,7 @@ def _ask_controller(options: GateOptions) -> str | None:
 
 
 def _kept_out(path: str, options: GateOptions, admission: str | None) -> str:
-    """Why nothing may start on a healthy node: the controller holds it, or its last pass is used up."""
+    """Why nothing may start on a healthy node: the controller holds it, or a workload ran since its last test."""
     stem = os.path.splitext(path)[0]
     try:
         if admission is None:  # else the controller has just answered that it is open
@@ -150,7 +150,7 @@ def _document(path: str) -> dict[str, object]:
 
 def _content(path: str) -> bytes:
     try:
-        # Not blocking: a pipe put in the file's place must not hold up a job's start.
+        # Not blocking: a pipe in place of the file must not delay a job's start.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -234,8 +234,8 @@ def _report(options: GateOptions, answer: GateAnswer, allowed: bool, code: int, 
 
 
 def _print(handle: int, text: str) -> None:
-    """Straight to the descriptor: a closed or full stdout must not change the exit code. A reason may quote the name of
-    a user's process, with sequences that a terminal obeys."""
+    """Writes to the descriptor: a closed or full stdout must not change the exit code. A reason may quote the name of a
+    user's process, which may contain terminal sequences."""
     shown = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
     try:
         os.write(handle, shown.encode("utf-8", "replace"))

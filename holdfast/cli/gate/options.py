@@ -34,11 +34,11 @@ class GateOptions:
         self.file = ""
         self.config = ""
         self.node = ""
-        self.ask = ""  # the agent's configuration, where the controller is to be asked
+        self.ask = ""  # path of the agent's configuration, if the controller is asked too
         self.json = False
         self.tested = False
         self.use_up = False
-        self.twin = False  # only the agent's own configuration may say so
+        self.twin = False  # only the agent's own configuration may set it
 
     def raise_flag(self, name: str) -> None:
         self.json |= name == "--json"

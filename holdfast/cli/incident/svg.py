@@ -37,7 +37,7 @@ def drawing(chart: dict[str, Any], since: float) -> str:
 
 
 def _range(seen: Sequence[float]) -> tuple[float, float]:
-    """With room above and below; a line that never moves is in the middle."""
+    """The range of the axis, with margins; a constant line is in the middle."""
     low, high = min(seen), max(seen)
     room = 0.08 * (high - low) or max(abs(high) * 0.05, 1e-6)
     return low - room, high + room

@@ -25,7 +25,7 @@ UNKNOWN = "not known"
 
 
 def none_open(past: Sequence[dict[str, Any]], times: FleetClock) -> str:
-    """`past`: the newest of those that are over."""
+    """The text if no incident is open. `past`: the newest closed incidents."""
     ended = [one["closed"] for one in past if one.get("closed")]
     if not ended:
         return "No incident, open or past."

@@ -1,4 +1,4 @@
-"""`holdfast job clean`: finds and ends what jobs left behind on this node."""
+"""`holdfast job clean`: removes keepers and files that ended jobs left on this node."""
 
 import json
 import time

@@ -8,7 +8,7 @@ import typer
 from holdfast.cli.probe.show import show
 from holdfast.cli.shared.options import AsJson, Config, Token, Url
 
-MAIN = "from holdfast.cli import main; main()"  # what a host of `stress --hosts` runs
+MAIN = "from holdfast.cli import main; main()"  # the program that a host of `stress --hosts` runs
 
 app = typer.Typer(no_args_is_help=True)
 app.command()(show)

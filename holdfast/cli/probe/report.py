@@ -14,7 +14,7 @@ from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.agent.metrics import HEALTH_CODES
 
 FAILED, UNKNOWN = 2, 3
-SLOWED_DOWN = -0.05  # drift of the whole load that is pointed out
+SLOWED_DOWN = -0.05  # a slowdown of the whole load beyond this is reported
 _NUMBERS = {True: "right", None: "not compared"}
 
 

@@ -1,4 +1,4 @@
-"""The fleet's clock: in a demo it runs faster than ours, and what is printed must agree with the page."""
+"""The fleet's clock: in a demo it runs faster than ours, and printed times must agree with the page."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ class FleetClock:
     read: Callable[[], float] = time
 
     def at(self, moment: float) -> float:
-        """A moment of the controller's clock, by the fleet's."""
+        """Converts a time of the controller's clock to the fleet's clock."""
         return self.began + (moment - self.began) * self.factor
 
     def now(self) -> float:
-        """What the fleet's clock shows."""
+        """The current time of the fleet's clock."""
         return self.at(self.read())
 
     def seconds_since(self, moment: float) -> float:
@@ -38,5 +38,5 @@ def fleet_clock(client: FleetReader) -> FleetClock:
 
 
 def clock_of(fleet: Mapping[str, Any]) -> FleetClock:
-    """From what `/v1/fleet` answers; of a fleet that is not known yet, the usual clock."""
+    """The clock from the answer of `/v1/fleet`; the real clock while the fleet is unknown."""
     return FleetClock(float(fleet.get("clock_began", 0.0)), float(fleet.get("time_factor", 1.0)))

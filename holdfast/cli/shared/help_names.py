@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# By the name of the parameter. Others are named by the last word of their own name: --pool POOL.
+# Parameter name -> name of its value. A parameter that is not listed uses its own last word: --pool POOL.
 VALUES = {
     "baseline": "FILE",
     "by": "WHAT",
@@ -43,7 +43,7 @@ VALUES = {
     "topology": "WHAT",
     "wanted": "ID",
 }
-LONGEST_LINE = 62  # beside the longest name of a command, on a terminal of 80 columns
+LONGEST_LINE = 62  # room beside the longest command name on a terminal of 80 columns
 CUTS = (": ", "; ", ", and ", ", ", " with ", " through ")
 NUMBERS = ("int", "integer", "int range", "integer range")
 
@@ -63,7 +63,7 @@ def tidy(command: Any) -> Any:
 
 
 def _line(text: str) -> str:
-    """The first sentence, or its first part where it is too long."""
+    """The first sentence, shortened to its first part if it is too long."""
     sentence = " ".join(text.split("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
     heads = [sentence, *(sentence.partition(cut)[0] for cut in CUTS)]
     return next((head for head in heads if len(head) <= LONGEST_LINE), sentence)

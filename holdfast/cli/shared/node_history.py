@@ -24,7 +24,10 @@ class PrintedLine:
 
 
 def lines(entries: Sequence[Entry]) -> list[PrintedLine]:
-    """From entries, oldest first. First verdicts are counted; an action is one line, with its end."""
+    """Lines of these entries, oldest first.
+
+    First verdicts are only counted; an action and its outcome share one line.
+    """
     shown = _without_steps(entries)
     return [line for first, run in groupby(shown, _is_first_verdict) for line in _run(first, list(run))]
 
@@ -59,7 +62,7 @@ def _named(run: Sequence[Entry]) -> Iterator[str]:
 
 
 def _without_steps(entries: Iterable[Entry]) -> list[Entry]:
-    """Only the last state of each action: that it was proposed and claimed is left out."""
+    """Keeps the last state of each action and leaves out that it was proposed and claimed."""
     entries = list(entries)
     last = {entry["facts"].get("action"): number for number, entry in enumerate(entries) if entry["kind"] == "action"}
     return [
@@ -73,7 +76,7 @@ def _without_steps(entries: Iterable[Entry]) -> list[Entry]:
 
 def why(node: Mapping[str, Any], now: float, factor: float = 1.0) -> str:
     """Why a node is in its stage: which fault, which job, how long without a report. `now` is the controller's clock;
-    a demo's fleet lives by a clock that is `factor` times as fast."""
+    a demo's clock runs `factor` times as fast."""
     text = str(node["reason"])
     if node["stage"] == "allocated":
         text = f"runs {', '.join(node['jobs'])}" if node["jobs"] else text

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, where it is a terminal."""
+"""A progress bar on stderr, if stderr is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(title: str, total: float) -> Iterator[Callable[[float], None]]:
-    """Yields a function that takes how much more is done."""
+    """Yields a function that advances the bar."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

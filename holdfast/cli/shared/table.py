@@ -31,14 +31,14 @@ STYLES = {
     "event": "dim",
 }
 WIDE = 300
-INDENT = 2  # of what belongs to the name above it
-LEAST_TEXT = 30  # a column of text narrower than this reads badly
+INDENT = 2  # of lines that belong to the name above
+LEAST_TEXT = 30  # columns; narrower text is hard to read
 WRAPPED = ("why", "what was seen", "what to look at", "outcome", "")
 """Columns of text; the others hold names and numbers that are copied, and are never folded or cut."""
 
 
 def console() -> "Console":
-    """As wide as the terminal; without one, wide enough that no line wraps."""
+    """A console as wide as the terminal. Without a terminal it is wide enough that no line wraps."""
     from rich.console import Console
 
     made = Console(highlight=False, emoji=False)
@@ -57,8 +57,8 @@ def table(*columns: str) -> "Table":
 
 
 def print_list(heads: Sequence[str], rows: Sequence[Sequence[str]], title: int = 0) -> None:
-    """A table; where the terminal is too narrow for it, a record each, with the cell that names it alone on its line:
-    what is copied is never cut. Cells are plain text already, or styled by us."""
+    """Prints a table. On a narrow terminal each row becomes a record whose name has its own line, so that a copied name
+    is never cut. Cells are plain text already, or styled by us."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -92,7 +92,7 @@ def styled(word: str) -> str:
 
 
 def plain(text: str) -> str:
-    """What others wrote is never taken for a style, nor by the terminal for a command."""
+    """Text of others as a cell: no part of it is interpreted as a style or as a terminal command."""
     from rich.markup import escape
 
     return escape(printable(text))

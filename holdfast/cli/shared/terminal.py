@@ -1,7 +1,7 @@
 """Standard output and error without the control characters of others: names, log lines and reasons are untrusted.
 
 A file name, a job name or a log line may hold an escape sequence that clears the screen, renames the window or answers
-for the user. Whatever a command prints passes here, so no command has to remember it. A pipe gets plain text. A
+for the user. All output of commands passes here. A pipe gets plain text. A
 terminal gets the sequences that Rich writes: colours, and on standard error the cursor movements of a progress bar.
 """
 
@@ -38,7 +38,7 @@ def protect_streams() -> None:
 
 
 def safe(stream: TextIO, name: str) -> TextIO:
-    """On the same buffer: programs that take over the terminal use the original stream."""
+    """A safe stream on the same buffer. Full-screen programs use the original stream."""
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, SafeStream):  # closed, or a test's own
         return stream
     stream.flush()

@@ -23,7 +23,7 @@ def refuse_poor_terminal() -> None:
 
 
 def picture(chart: PlanChart) -> str:
-    """All lines have the same colour; a file shows them apart."""
+    """The chart as text. All lines have the same colour; a file has one colour per line."""
     frame = frame_of(chart)
     cells = [[EMPTY] * COLUMNS for _ in range(ROWS)]
     (left, right), (bottom, top) = frame.x, frame.y

@@ -28,7 +28,7 @@ DataTable { height: 1fr; }
 
 
 class Top(App[None]):
-    """Its only state is the last view of the watch."""
+    """The application. Its only state is the last view of the fleet."""
 
     TITLE = "holdfast top"
     CSS = CSS
@@ -101,7 +101,7 @@ class FleetScreen(Screen[None]):
         self.query_one("#shown", Static).update(text)
 
     def _put(self, rows: dict[str, tuple[Text, ...]]) -> None:
-        """Updates cells where the order is the same; else refills the table, and the cursor follows its node."""
+        """Updates cells if the order is unchanged; otherwise refills the table, and the cursor follows its node."""
         table = self._table()
         if list(rows) == list(self.shown):
             for name, cells in rows.items():
@@ -118,7 +118,7 @@ class FleetScreen(Screen[None]):
         self.shown = rows
 
     def _at(self) -> str:
-        """The node under the cursor; '' of an empty table."""
+        """The node under the cursor; '' if the table is empty."""
         number = self._table().cursor_row
         return list(self.shown)[number] if 0 <= number < len(self.shown) else ""
 
@@ -139,7 +139,7 @@ class FleetScreen(Screen[None]):
         self.set_focus(self._table())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Within the filter a slash is a letter: rack/r7."""
+        """Disables the key / inside the filter, where a slash is text: rack/r7."""
         return not (action == "filter" and isinstance(self.focused, Input))
 
     def action_filter(self) -> None:

@@ -63,7 +63,7 @@ class NodeScreen(Screen[None]):
 
     @work(thread=True, exclusive=True)
     def _read(self) -> None:
-        """In a thread: a controller that does not answer must not freeze the screen."""
+        """Reads the node in a thread, because a controller without an answer must not freeze the screen."""
         try:
             detail = self.live.client.get(node_path(self.node))
             page = history.of_node(self.live.client, self.node, HISTORY_ENTRIES)
@@ -88,7 +88,7 @@ class NodeScreen(Screen[None]):
         jobs = f"; runs {', '.join(detail['jobs'])}" if detail["jobs"] else ""
         text = f"pool {detail['pool']}{f', {place}' if place else ''}; {tested}{jobs}"
         self.query_one("#place", Static).update(Text(printable(text)))
-        if (now_shown := (detail["verdicts"], entries)) != self._last:  # a table that is refilled loses its place
+        if (now_shown := (detail["verdicts"], entries)) != self._last:  # refilling a table loses the cursor position
             self._last = now_shown
             self._show_verdicts(detail["verdicts"])
             self._show_history(entries)
@@ -110,7 +110,7 @@ class NodeScreen(Screen[None]):
         table.move_cursor(row=at, animate=False)
 
     def _show_history(self, entries: list[dict[str, Any]]) -> None:
-        """Newest first here: the top of a screen is what is seen."""
+        """Shows the history, newest first, because the top of the screen is visible."""
         table = self._table("history")
         at = table.cursor_row
         table.clear()

@@ -42,7 +42,7 @@ def chosen(nodes: Iterable[Node], filter_text: str, order: str) -> list[Node]:
 def _test(word: str) -> Callable[[Node], bool]:
     try:
         names = set(hostlist.expand(word)) if "[" in word else set()
-    except hostlist.NotAHostlist:  # half typed
+    except hostlist.NotAHostlist:  # the user is still typing
         return lambda node: False
     if names:
         return lambda node: node["name"].lower() in names
@@ -109,7 +109,7 @@ def _pool(pool: dict[str, Any]) -> Text:
 
 
 def incidents(found: Sequence[dict[str, Any]], times: FleetClock) -> Text:
-    """The newest few, each in a line."""
+    """The newest incidents, one per line."""
     text = Text(count(len(found), "open incident"), "bold" if found else "")
     for one in found[:MOST_NAMED]:
         text.append(f"\n  {printable(one['subject'])}: {printable(one['cause'])}", "bold red")

@@ -36,7 +36,7 @@ class Messages:
         typer.echo(f"== {text}")
 
     def ready(self, address: str, viewer_token: str, admin_file: Path) -> None:
-        """Terminals are recorded and shared: the printed address opens the page for reading only."""
+        """Prints the address. It opens the page for reading only, because terminals are recorded and shared."""
         page = static_directory() is not None
         opened = f"{address}/#token={viewer_token}" if viewer_token else f"{address}/"
         text = f"Open  {opened}  in a browser" if page else f"The API is at  {address}/schema"
@@ -55,7 +55,7 @@ class Messages:
 
 
 def _command() -> str:
-    """How the reader can call us: by name where that works."""
+    """The command that starts us: `holdfast` if it is on the PATH."""
     if shutil.which("holdfast"):
         return "holdfast"
     own = Path(sys.argv[0])
@@ -76,7 +76,7 @@ def _follow(client: Client) -> None:
 
 
 def print_incident(incident: dict[str, Any], priced: dict[str, bool], times: FleetClock) -> None:
-    """When it opens, when it has a price, and when it closes. `priced`: by id; the page shows how the bill grows."""
+    """Prints an incident when it opens, gets a price, and closes. `priced`: prices by id."""
     bill = (incident.get("account") or {}).get("bill") or {}
     costs = bool(bill.get("gpu_hours_per_hour"))
     about, number = incident["subject"], incident["id"]
@@ -107,7 +107,7 @@ def _line(at: float, text: str, colour: str | None) -> None:
 
 
 def summary_text(summary: Summary) -> str:
-    """One paragraph, and a line per incident."""
+    """The summary: one paragraph, and a line per incident."""
     sentences = [
         f"In {summary.seconds:.0f} s: {count(summary.nodes, 'node')}, now {_counts(summary.stages)}.",
         f"{count(summary.jobs, 'job')}, of which {summary.completed} completed"
@@ -135,7 +135,7 @@ def _incidents(incidents: Sequence[Incident]) -> list[str]:
 
 
 def _short(one: Incident) -> str:
-    """What it is and what it costs; `holdfast incident show` has the rest."""
+    """Title and cost of an incident; `holdfast incident show` has the rest."""
     parts = one.reason.removeprefix(f"{one.subject}: ").split("; ")
     return "; ".join(parts[:2] if one.account is not None else parts[:1])
 
