@@ -103,3 +103,20 @@ def test_another_attempt_is_announced(text: str, again: bool) -> None:
 )  # fmt: skip
 def test_a_pause_a_warning_and_a_restart_are_no_failure(text: str, cause: str) -> None:
     assert first_cause(text) == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("slurmstepd: error: unable to create cgroup '/sys/fs/cgroup/x' : No space left on device\n", "launcher.setup"),
+        ("slurmstepd: error: unable to create cgroup '/sys/fs/cgroup/x' : No space left on device\nloading\nsrun: error: n1: task 0: Exited with exit code 1\nloading\nmore words\nand more\n", "launcher.setup"),
+        ("slurmstepd: error: Exceeded job memory limit at some point.\n", "host.oom"),
+        ("(raylet) file_system_monitor.cc:1: /tmp/ray is over 95% full. Object creation fails\n", "storage.full"),
+        ("error: Kill task failed on n031\n", "host.other"),
+        ("STATUS OF THE RUN\nE0101 10:11:12.123456 99 run.cc:1] failed to open the shard\n", "launcher.setup"),
+        ("Uncorrectable Error occurred : Yes, it failed\n", "launcher.setup"),
+        ("26/07/15 20:00:14 INFO DAGScheduler: Job 12 finished: save, took 8.1 s\n26/07/15 20:00:15 ERROR YarnScheduler: Lost executor 7 on h: Container killed by YARN for exceeding memory limits. 5.6 GB of 5.5 GB physical memory used.\n", "host.oom"),
+    ],
+)  # fmt: skip
+def test_the_same_words_of_a_job_that_failed(text: str, cause: str) -> None:
+    assert first_cause(text) == cause

@@ -32,6 +32,7 @@ _GOES_ON_LINES = 2  # lines below an error that is tried again: the announcement
 _CALM_LINES = {"hint": 1, "weak": 2}  # normal lines below an error, by its role, that make it count as a hint
 _MOST_CALM_LINES = 3
 _BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount")
+_STARTER = re.compile(r"(?:slurmstepd|slurmd|srun|docker|dockerd|containerd|pyxis|enroot|apptainer|singularity)\b.{0,20}?: ")
 _QUIET_LINES = 3  # lines of any kind below a message that its own logger calls a warning
 _REPEATED = 3
 _LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})
@@ -215,7 +216,10 @@ def _was_asked_to_end(one: Evidence) -> bool:
 
 
 def _is_passed(one: Evidence) -> bool:
-    """Whether the program's log continues below the line. An error that ends its process is never passed."""
+    """Whether the program's log continues below the line. An error that ends its process is never passed.
+
+    What starts a job and complains of the start is refuted by what the job itself writes below it.
+    """
     if one.role == "exit" and _was_asked_to_end(one):
         return True
     if one.event.action or one.event.kind in (*_NEVER_SURVIVED, "tail") or one.role == "note" or _only_slows(one):
@@ -225,7 +229,9 @@ def _is_passed(one: Evidence) -> bool:
     needed = _CALM_LINES.get(one.role, _MOST_CALM_LINES) if one.event.count < _REPEATED else _MOST_CALM_LINES
     if (one.number("calm_end") or 0) >= needed:
         return True
-    return bool(one.word("warned")) and (one.number("quiet_end") or 0) >= _QUIET_LINES
+    if (one.number("quiet_end") or 0) < _QUIET_LINES:
+        return False
+    return bool(one.word("warned")) or (one.cause == "launcher.setup" and bool(_STARTER.match(one.event.text)))
 
 
 def _as_hint(one: Evidence) -> Evidence:

@@ -51,6 +51,10 @@ _ERROR_MARK = re.compile(
 _GOES_ON = re.compile(
     r"\b[Rr]etrying\b|[Rr]etry in|[Rr]etry \d{1,3}/\d|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless"
 )
+_MAY_HAPPEN = re.compile(  # what a warning threatens with, on a condition
+    r"\b(?:will|would|may|might|could) (?:\w+ ){0,2}?(?:fail|crash|hang|stall|abort|be (?:killed|terminated|evicted|lost|aborted))\b"
+    r"(?: \w+){0,3}? (?:if|when|unless|once)\b"
+)
 _OPTION = re.compile(  # a help text, or a numbered list of advice
     r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. "
     r"(?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
@@ -175,6 +179,8 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
     detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
     if role in ("strong", "likely") and _GOES_ON.search(line.text):
         role = "weak"
+    if role in ("strong", "likely", "weak") and _MAY_HAPPEN.search(line.text):
+        role = "hint"
     host = str(detail.pop("host", "") or detail.pop("host2", ""))
     detail["problem"] = problem.name
     return _placed_evidence("problem", problem.name, line, Meaning(role, problem.cause), detail, host=host)

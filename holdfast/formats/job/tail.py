@@ -51,7 +51,9 @@ _CONDITION = re.compile(r"\s*(?:If|When|Whenever|Unless|Only|For|Returns|Note|Us
 _ENDS = re.compile(r"\b(?:exiting|aborting|terminating|giving up|shutting down)\b", re.IGNORECASE)
 _NO_ERROR = re.compile(
     r"\b(?:no|without|0|zero) (?:\w+ ){0,2}(?:errors?|failed|failures?)\b|(?:failed|failures?): 0\b"
-    r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b|warn(?:ing)?\b(?! messages)|ignor|retry"
+    r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b"
+    r"|(?:fail|err|crash|lost|abort|kill|occurr)\w*[^:=\n]{0,40}\s*[:=]\s*(?:no|none|0|false|n/?a|never|off|null|\[\])\s*$"
+    r"|\brecovered\b|warn(?:ing)?\b(?! messages)|ignor|retry"
     r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|\bfor example\b"
     r"|\busing (?:\w+ ){0,3}(?:cached|default|local|fallback)\b"
     r"|error[ _]rate|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
@@ -69,6 +71,9 @@ _USUAL_EVENTS = frozenset(
 )  # events of pods that start slowly or give the reason elsewhere
 _TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # the title of a report
 _ROW = re.compile(r"(?:[^|\n]{0,200}\|){2}|.{0,200}<a ")  # a row of a table, or of a web page
+_PATH = re.compile(r"\s*(?:\.{0,2}/)?[\w.+@-]{1,120}(?:/[\w.+@:-]{1,120}){1,30}/?\s*$")  # and nothing said of it
+_COLUMNS = re.compile(r"\s*(?:[A-Z][A-Z_()%:-]+ +){2,}[A-Z][A-Z_()%:-]+\s*$")  # names of columns: lines below it are rows
+_OF_A_LISTING = re.compile(r"\s*(?:[^\s:]+(?: [^\s:]+)? {2,}){3,}\S+(?: \S+)?\s*$")  # cells of a few words, without a sentence
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
@@ -78,10 +83,12 @@ def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence 
     """`text`: the end of the log. `last_line`: the number of its last line. `seen`: lines that are evidence already."""
     raw = text.rstrip(b"\n").split(b"\n")
     lines = [decode(one[-2000:], last_line - len(raw) + 1 + place) for place, one in enumerate(raw)][-MOST_LINES:]
+    columns = next((place for place, one in enumerate(lines) if _COLUMNS.match(one.text)), len(lines))
+    rows = {one.number for one in lines[columns:] if not text_lines.is_logged(one)}
     spoken = [
         one
         for place, one in enumerate(lines)
-        if one.text.strip() and one.number not in seen and not aside.called_harmless(lines[place + 1 : place + 2])
+        if one.text.strip() and one.number not in {*seen, *rows} and not aside.called_harmless(lines[place + 1 : place + 2])
     ]
     return _cut_traceback(spoken) or _native_frames(spoken) or _unnamed_class(spoken) or _last_error(spoken)
 
@@ -221,7 +228,7 @@ def _may_report(line: JobLine) -> bool:
         or is_code(text)
         or _PROSE.match(text)
         or _LABEL.match(text)
-        or (not line.level and _ROW.match(text))
+        or (not line.level and (_ROW.match(text) or _PATH.match(text) or _OF_A_LISTING.match(text)))
         or is_doubtful(text)
         or failed_calls.is_harmless(text)
     )

@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 
-from holdfast.formats.job import text_lines
+from holdfast.formats.job import markdown, text_lines
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.text_lines import is_logged, is_prose
 
@@ -27,7 +27,7 @@ _LEAST_FOUND = 0.8
 _LEAST_OUTCOMES = 0.5
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
-    r"\b(?:I|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
+    r"\b(?:I(?= [a-z])|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
     r"|#+ \W{0,4}(?:Describe the bug|Actual|Expected|Steps to|System [Ii]nfo|Your current|What happened|Observed"
     r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
     re.MULTILINE,
@@ -48,8 +48,12 @@ def kind_of(text: bytes) -> TextKind:
         return TextKind.DOCUMENT
     if _is_patch(text):
         return TextKind.PROGRAM
+    if markdown.explains(text.decode("utf-8", "replace")):
+        return TextKind.DOCUMENT
     if _has_a_traceback(lines):
         return TextKind.LOG
+    if markdown.is_page(text.decode("utf-8", "replace")):
+        return TextKind.DOCUMENT
     if _is_data(lines):
         return TextKind.PROGRAM
     logged = _is_mostly_logged(lines)
@@ -65,6 +69,8 @@ def kind_of(text: bytes) -> TextKind:
 def shows_a_log(text: bytes) -> bool:
     """Whether the text holds lines of a running program."""
     lines = _lines(text)
+    if markdown.explains(text.decode("utf-8", "replace")):
+        return False
     return _has_a_traceback(lines) or _is_mostly_logged(lines)
 
 

@@ -1,0 +1,71 @@
+"""A text in Markdown that explains errors: a guide, a table of words, notes of a run. What it quotes happened to nobody."""
+
+import re
+from collections.abc import Sequence
+
+from holdfast.formats.job import text_lines
+
+_FENCE = re.compile(r"\s{0,8}(?:`{3}|~{3})")
+_MARK = r"[#>*_\-\d.()\s]{0,12}"  # of a heading, an item, bold text
+_REMEDY = re.compile(
+    _MARK + r"(?:(?:Quick |Possible |The )?(?:Solutions?|Fix(?:es)?|Workarounds?|Resolution|Remedy|Mitigation|Prevention)"
+    r"|How to (?:fix|resolve|solve)(?: (?:it|this))?|What to do"
+    r"|\u4fee\u590d|\u9810\u9632|\u9884\u9632|\u89e3\u51b3(?:\u65b9[\u6848\u6cd5]|\u529e\u6cd5)?|\u89e3\u6c7a(?:\u65b9\u6cd5|\u7b56)?"
+    r"|\u5bfe\u51e6\u6cd5?|\ud574\uacb0(?: ?\ubc29\ubc95)?|L\u00f6sung|Soluci\u00f3n)[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(
+    _MARK + r"(?:(?:Issue|Problem|Error|Pitfall) \d{1,2}\b|(?:Symptoms?|Problem|Issue|(?:Root |Likely )?Causes?|Error(?: message)?|Why)"
+    r"[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)"
+    r"|(?:\u73fe\u8c61|\u73b0\u8c61|\u75c7\u72b6|\u6839\u56e0|\u539f\u56e0|\u95ee\u9898|\u554f\u984c)[*_ ]{0,3}(?:[:\uff1a]|$))",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"#{1,6} \S|\*\*\d{0,2}[.)]? ?[^*\n]{3,100}\*\*:?\s*$")
+_RULE = re.compile(r"\s{0,4}\|?(?: ?:?-{2,}:? ?\|){1,20}(?: ?:?-{2,}:? ?)?\s*$")  # below the names of a table's columns
+_ROW = re.compile(r"\s{0,4}\|.*\|\s*$")
+_ITEM = re.compile(r"\s{0,6}(?:[-*+]|\d{1,2}[.)]) \S|\s{2,8}\S")
+_FEW = 2
+_LEAST_SAID = 3  # lines outside of its code
+_MOSTLY = 0.9
+
+
+def explains(text: str) -> bool:
+    """Whether it tells readers what errors mean, by the form of it: troubles and their remedies, or a table of words."""
+    if not any(mark in text for mark in ("#", "*", "|", "\uff1a")):
+        return False
+    said = _outside(text.split("\n"))
+    if sum(bool(_REMEDY.match(line)) for line in said) and sum(bool(_TROUBLE.match(line)) for line in said):
+        return True
+    return _is_table_of_words(said)
+
+
+def is_page(text: str) -> bool:
+    """Whether all that stands outside of its blocks of code is headings, items, rows and sentences."""
+    lines = text.split("\n")
+    blocks = sum(bool(_FENCE.match(line)) for line in lines) // 2
+    said = [line for line in _outside(lines) if line.strip()]
+    headings = sum(bool(_HEADING.match(line)) for line in said)
+    if blocks + headings <= _FEW or not headings or len(said) < _LEAST_SAID:
+        return False
+    sentences = sum(text_lines.is_prose(line) for line in said)
+    return sentences > 0 and sum(_is_of_a_page(line) for line in said) >= _MOSTLY * len(said)
+
+
+def _outside(lines: Sequence[str]) -> list[str]:
+    """The lines outside of blocks of code; all, where a copy cut a block open."""
+    marks = [place for place, line in enumerate(lines) if _FENCE.match(line)]
+    if len(marks) % 2:
+        return [line for line in lines if not _FENCE.match(line)]
+    inside = {place for begin, end in zip(marks[::2], marks[1::2], strict=True) for place in range(begin, end + 1)}
+    return [line for place, line in enumerate(lines) if place not in inside]
+
+
+def _is_table_of_words(said: Sequence[str]) -> bool:
+    """A table that is most of a text, below a heading or its own columns, and none of its cells is a whole log line."""
+    rows = [line for line in said if _ROW.match(line)]
+    filled = [line for line in said if line.strip()]
+    return len(rows) > _FEW and any(_RULE.match(line) for line in rows) and len(rows) + _FEW >= len(filled)
+
+
+def _is_of_a_page(line: str) -> bool:
+    return bool(_HEADING.match(line) or _ROW.match(line) or _ITEM.match(line)) or text_lines.is_prose(line)
