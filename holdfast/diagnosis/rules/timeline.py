@@ -32,7 +32,9 @@ _GOES_ON_LINES = 2  # lines below an error that is tried again: the announcement
 _CALM_LINES = {"hint": 1, "weak": 2}  # normal lines below an error, by its role, that make it count as a hint
 _MOST_CALM_LINES = 3
 _BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount")
-_STARTER = re.compile(r"(?:slurmstepd|slurmd|srun|docker|dockerd|containerd|pyxis|enroot|apptainer|singularity)\b.{0,20}?: ")
+_STARTER = re.compile(
+    r"(?:slurmstepd|slurmd|srun|docker|dockerd|containerd|pyxis|enroot|apptainer|singularity)\b.{0,20}?: "
+)
 _QUIET_LINES = 3  # lines of any kind below a message that its own logger calls a warning
 _REPEATED = 3
 _LOOKUP_ERRORS = frozenset({"KeyError", "AttributeError", "IndexError", "StopIteration", "LookupError"})

@@ -1,4 +1,4 @@
-"""A text in Markdown that explains errors: a guide, a table of words, notes of a run. What it quotes happened to nobody."""
+"""Markdown texts that explain errors: guides, tables of words, notes. The errors that they quote did not happen here."""
 
 import re
 from collections.abc import Sequence
@@ -8,15 +8,17 @@ from holdfast.formats.job import text_lines
 _FENCE = re.compile(r"\s{0,8}(?:`{3}|~{3})")
 _MARK = r"[#>*_\-\d.()\s]{0,12}"  # of a heading, an item, bold text
 _REMEDY = re.compile(
-    _MARK + r"(?:(?:Quick |Possible |The )?(?:Solutions?|Fix(?:es)?|Workarounds?|Resolution|Remedy|Mitigation|Prevention)"
+    _MARK
+    + r"(?:(?:Quick |Possible |The )?(?:Solutions?|Fix(?:es)?|Workarounds?|Resolution|Remedy|Mitigation|Prevention)"
     r"|How to (?:fix|resolve|solve)(?: (?:it|this))?|What to do"
-    r"|\u4fee\u590d|\u9810\u9632|\u9884\u9632|\u89e3\u51b3(?:\u65b9[\u6848\u6cd5]|\u529e\u6cd5)?|\u89e3\u6c7a(?:\u65b9\u6cd5|\u7b56)?"
+    r"|\u4fee\u590d|\u9810\u9632|\u9884\u9632|\u89e3\u51b3(?:\u65b9[\u6848\u6cd5]|\u529e\u6cd5)?"
+    r"|\u89e3\u6c7a(?:\u65b9\u6cd5|\u7b56)?"
     r"|\u5bfe\u51e6\u6cd5?|\ud574\uacb0(?: ?\ubc29\ubc95)?|L\u00f6sung|Soluci\u00f3n)[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)",
     re.IGNORECASE,
 )
 _TROUBLE = re.compile(
-    _MARK + r"(?:(?:Issue|Problem|Error|Pitfall) \d{1,2}\b|(?:Symptoms?|Problem|Issue|(?:Root |Likely )?Causes?|Error(?: message)?|Why)"
-    r"[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)"
+    _MARK + r"(?:(?:Issue|Problem|Error|Pitfall) \d{1,2}\b"
+    r"|(?:Symptoms?|Problem|Issue|(?:Root |Likely )?Causes?|Error(?: message)?|Why)[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)"
     r"|(?:\u73fe\u8c61|\u73b0\u8c61|\u75c7\u72b6|\u6839\u56e0|\u539f\u56e0|\u95ee\u9898|\u554f\u984c)[*_ ]{0,3}(?:[:\uff1a]|$))",
     re.IGNORECASE,
 )
@@ -30,7 +32,7 @@ _MOSTLY = 0.9
 
 
 def explains(text: str) -> bool:
-    """Whether it tells readers what errors mean, by the form of it: troubles and their remedies, or a table of words."""
+    """Whether a text tells what errors mean: its form is troubles with remedies, or a table of words."""
     if not any(mark in text for mark in ("#", "*", "|", "\uff1a")):
         return False
     said = _outside(text.split("\n"))

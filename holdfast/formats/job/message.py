@@ -52,7 +52,8 @@ _GOES_ON = re.compile(
     r"\b[Rr]etrying\b|[Rr]etry in|[Rr]etry \d{1,3}/\d|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless"
 )
 _MAY_HAPPEN = re.compile(  # what a warning threatens with, on a condition
-    r"\b(?:will|would|may|might|could) (?:\w+ ){0,2}?(?:fail|crash|hang|stall|abort|be (?:killed|terminated|evicted|lost|aborted))\b"
+    r"\b(?:will|would|may|might|could) (?:\w+ ){0,2}?"
+    r"(?:fail|crash|hang|stall|abort|be (?:killed|terminated|evicted|lost|aborted))\b"
     r"(?: \w+){0,3}? (?:if|when|unless|once)\b"
 )
 _OPTION = re.compile(  # a help text, or a numbered list of advice

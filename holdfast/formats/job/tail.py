@@ -72,8 +72,12 @@ _USUAL_EVENTS = frozenset(
 _TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # the title of a report
 _ROW = re.compile(r"(?:[^|\n]{0,200}\|){2}|.{0,200}<a ")  # a row of a table, or of a web page
 _PATH = re.compile(r"\s*(?:\.{0,2}/)?[\w.+@-]{1,120}(?:/[\w.+@:-]{1,120}){1,30}/?\s*$")  # and nothing said of it
-_COLUMNS = re.compile(r"\s*(?:[A-Z][A-Z_()%:-]+ +){2,}[A-Z][A-Z_()%:-]+\s*$")  # names of columns: lines below it are rows
-_OF_A_LISTING = re.compile(r"\s*(?:[^\s:]+(?: [^\s:]+)? {2,}){3,}\S+(?: \S+)?\s*$")  # cells of a few words, without a sentence
+_COLUMNS = re.compile(
+    r"\s*(?:[A-Z][A-Z_()%:-]+ +){2,}[A-Z][A-Z_()%:-]+\s*$"
+)  # names of columns: lines below it are rows
+_OF_A_LISTING = re.compile(
+    r"\s*(?:[^\s:]+(?: [^\s:]+)? {2,}){3,}\S+(?: \S+)?\s*$"
+)  # cells of a few words, without a sentence
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
@@ -88,7 +92,9 @@ def find(text: bytes, last_line: int, seen: Set[int] = frozenset()) -> Evidence 
     spoken = [
         one
         for place, one in enumerate(lines)
-        if one.text.strip() and one.number not in {*seen, *rows} and not aside.called_harmless(lines[place + 1 : place + 2])
+        if one.text.strip()
+        and one.number not in {*seen, *rows}
+        and not aside.called_harmless(lines[place + 1 : place + 2])
     ]
     return _cut_traceback(spoken) or _native_frames(spoken) or _unnamed_class(spoken) or _last_error(spoken)
 

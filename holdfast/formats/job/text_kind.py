@@ -27,7 +27,8 @@ _LEAST_FOUND = 0.8
 _LEAST_OUTCOMES = 0.5
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
-    r"\b(?:I(?= [a-z])|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
+    r"\b(?:I(?= [a-z])|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)"
+    r"|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
     r"|#+ \W{0,4}(?:Describe the bug|Actual|Expected|Steps to|System [Ii]nfo|Your current|What happened|Observed"
     r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
     re.MULTILINE,

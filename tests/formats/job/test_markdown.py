@@ -19,7 +19,7 @@ SENTENCE = "The error below is what the program says when the memory of the devi
         (f"**Symptom:** it ends\n{BLOCK}\n", False),  # nobody says what to do
         (f"{BLOCK}\n**Fix:** a smaller batch\n", False),
         (f"```\nCause: x\n{ERROR}\nSolution: y\n```\n# log\n", False),  # a program prints its own advice
-        ("# Words\n| word | meaning |\n|---|---|\n| `CUDA out of memory` | the device is full |\n| `exit 137` | killed |\n", True),
+        ("# Words\n| word | meaning |\n|---|---|\n| `CUDA out of memory` | full |\n| `exit 137` | killed |\n", True),
         (f"| CPU | 12 |\n{ERROR}\nTraceback\nmore\nmore\n", False),
     ],
 )  # fmt: skip
