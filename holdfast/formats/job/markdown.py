@@ -1,4 +1,4 @@
-"""Markdown texts that explain errors: guides, tables of words, notes. The errors that they quote did not happen here."""
+"""Markdown texts that explain errors: guides, tables of words, notes. The errors in them did not happen."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ _REMEDY = re.compile(
 _TROUBLE = re.compile(
     _MARK + r"(?:(?:Issue|Problem|Error|Pitfall) \d{1,2}\b"
     r"|(?:Symptoms?|Problem|Issue|(?:Root |Likely )?Causes?|Error(?: message)?|Why)[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)"
-    r"|(?:\u73fe\u8c61|\u73b0\u8c61|\u75c7\u72b6|\u6839\u56e0|\u539f\u56e0|\u95ee\u9898|\u554f\u984c)[*_ ]{0,3}(?:[:\uff1a]|$))",
+    r"|(?:\u73fe\u8c61|\u73b0\u8c61|\u75c7\u72b6|\u6839\u56e0|\u539f\u56e0|\u95ee\u9898|\u554f\u984c)[*_ ]{0,3}"
+    r"(?:[:\uff1a]|$))",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"#{1,6} \S|\*\*\d{0,2}[.)]? ?[^*\n]{3,100}\*\*:?\s*$")
