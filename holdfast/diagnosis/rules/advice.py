@@ -76,7 +76,7 @@ def _by_its_form(first: Candidate) -> list[str]:
     """Advice from the wording of a message that the catalog does not have."""
     shown = first.best_evidence()[0]
     unknown = _is_unknown(first) and first.name in _OPEN and not shown.event.action
-    return error_forms.advice(shown.event.text) if unknown else []
+    return error_forms.advice(shown.word("above") or shown.event.text) if unknown else []
 
 
 def _library(first: Candidate) -> list[str]:

@@ -111,6 +111,8 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     quiet = None if wait or peers else exits.first_quiet(evidence)
     if quiet and str(quiet.event.code) in _LAUNCHERS:
         symptoms, note = [quiet], f"{exits.who(quiet)} ended first, with exit code {quiet.number('exit')}"
+        if said := quiet.word("above"):
+            note = f"{note}; the line above it: {collect.short(said)}"
     collective = wait or peers or any(_of_a_collective(one) for one in evidence if one.role == "effect")
     known = "" if collective else "quiet_exit"
     unknown = causes.find(causes.UNKNOWN)

@@ -118,6 +118,9 @@ _PREFIXES = tuple(
     )
 )
 _PYTHON_WARNING = re.compile(r"\s{0,8}\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: |[Ww]arning: ")
+_RAISED_BELOW = re.compile(  # TensorFlow warns of the status that it raises as an exception then
+    r"OP_REQUIRES failed at \S{1,200} ?: (?!Cancelled|CANCELLED|Aborted|ABORTED|Out of range|OUT_OF_RANGE)"
+)
 _SAID = re.compile(r'"(?P<text>(?:[^"\\]|\\.){3,3000})"?(?P<rest>.*)$')  # klog and Triton quote the message
 _RANK_INSIDE = re.compile(
     r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
@@ -153,6 +156,8 @@ def _decoded(raw: bytes) -> JobLine:
         line = shorter
     if line.place and line.text.startswith('"') and (said := _SAID.match(line.text)):
         line = line._replace(text=f"{said['text']}{said['rest']}")
+    if line.level == "W" and _RAISED_BELOW.match(line.text):
+        line = line._replace(level="E")
     if not line.level and "arning: " in line.text and _PYTHON_WARNING.match(line.text):
         line = line._replace(level="W")
     if line.rank is None and "ank" in line.text and (match := _RANK_INSIDE.search(line.text)):

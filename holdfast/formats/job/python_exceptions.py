@@ -25,11 +25,18 @@ _LAUNCHER_MESSAGE = re.compile(
 )  # torchrun prints the content of its error file
 _ANY_CLASS = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
+_RICH_FRAME = re.compile(  # in the box that rich draws; a long one goes on in the row below
+    r"\s*\N{BOX DRAWINGS LIGHT VERTICAL} (?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}\.pyx?):(?P<line>\d{1,9})"
+    r" in (?P<function>[^\s\u2502]{0,200})"
+)
+_RICH_CODE = re.compile(r"\s*\N{BOX DRAWINGS LIGHT VERTICAL} \u2771 +\d{1,9} (?P<code>[^\n]{1,300}?)[ \u2502]*$")
+_RICH_INDENT = " \N{BOX DRAWINGS LIGHT VERTICAL}"
 _FATAL_THREAD = re.compile(r"(?m)^(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,80}\(most recent call first\):")
 _FATAL_FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9}) in (?P<function>\S{1,200})')
 # a frame in a library or in Python itself
-_FOREIGN = re.compile(r"(?:site|dist)-packages/|/lib(?:64)?/python\d[\d.]*/|^<")
-_LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<name>\w+)")
+_FOREIGN = re.compile(r"(?:site|dist)-packages[/\\]|/lib(?:64)?/python\d[\d.]*/|[Pp]ython\d*\\[Ll]ib\\|^<")
+_LIBRARY = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")
+_SEPARATOR = re.compile(r"[/\\]")
 _MARKS = re.compile(r"[\s^~]*$")  # caret marks below a line of code
 _BELOW_A_FRAME = 6  # lines of code, carets and notes that may be between the last frame and the exception
 _TRACEBACK = "Traceback (most recent call last)"
@@ -45,6 +52,11 @@ _WARNING = re.compile(r"Warning\b")
 @lru_cache(maxsize=256)  # nearby exceptions ask about the same lines
 def _found(text: str) -> re.Match[str] | None:
     return _LINE.match(text) if not _NAMES or any(word in text for word in _NAMES) else None
+
+
+def frame(text: str) -> re.Match[str] | None:
+    """A frame of a traceback, as Python prints it or as rich does."""
+    return _FRAME.match(text) or (_RICH_FRAME.match(text) if "\N{BOX DRAWINGS LIGHT VERTICAL}" in text else None)
 
 
 class Raised(NamedTuple):
@@ -70,7 +82,7 @@ def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
         return None
     same = [one for one in above if one.stream == line.stream]
     near = same[-_BELOW_A_FRAME:]
-    framed = bool(reported) or any(_FRAME.match(one.text) or _TRACEBACK in one.text or _BOX in one.text for one in near)
+    framed = bool(reported) or any(frame(one.text) or _TRACEBACK in one.text or _BOX in one.text for one in near)
     if match["indent"] and not framed:  # only a launcher's table indents exceptions; otherwise this is a list or a dict
         return None
     return _raised(match["type"], match["message"] or "", framed=framed, above=same)
@@ -84,19 +96,19 @@ def find_by_place(lines: Sequence[JobLine]) -> tuple[JobLine, Raised] | None:
         above = [one for one in lines[:place] if one.stream == line.stream]
         if not match or _found(line.text) or _is_ignored(above):
             continue
-        if len(above) > 1 and (_FRAME.match(above[-1].text) or _is_code_of_frame(above)):
+        if len(above) > 1 and (frame(above[-1].text) or _is_code_of_frame(above)):
             return line, _raised(match["type"], match["message"] or "", framed=True, above=above)
     return None
 
 
 def _is_code_of_frame(above: Sequence[JobLine]) -> bool:
-    return above[-1].text.startswith(" ") and any(_FRAME.match(one.text) for one in above[-3:-1])
+    return above[-1].text.startswith(" ") and any(frame(one.text) for one in above[-3:-1])
 
 
 def _raised(kind: str, message: str, *, framed: bool, above: Sequence[JobLine]) -> Raised:
     if not framed:
         return Raised(kind.rsplit(".", 1)[-1], message, framed, "", _chained(above))
-    frames = [match for one in above if (match := _FRAME.match(one.text))]
+    frames = [match for one in above if (match := frame(one.text))]
     library = _LIBRARY.search(frames[-1]["file"]) if frames else None
     return Raised(
         kind.rsplit(".", 1)[-1], message, framed, where(above), _chained(above), _code(above),
@@ -106,6 +118,9 @@ def _raised(kind: str, message: str, *, framed: bool, above: Sequence[JobLine]) 
 
 def _code(above: Sequence[JobLine]) -> str:
     """The source line below the last frame."""
+    boxed = [match for one in above if (match := _RICH_CODE.match(one.text))]
+    if boxed:
+        return str(boxed[-1]["code"]).strip(_RICH_INDENT)
     for place in range(len(above) - 1, max(len(above) - _BELOW_A_FRAME, 0), -1):
         text = above[place].text
         if _FRAME.match(text):
@@ -195,10 +210,10 @@ def _chained(above: Sequence[JobLine]) -> str:
 
 def where(lines: Sequence[JobLine]) -> str:
     """The innermost frame outside libraries, as 'train.py:120 in step'."""
-    frames = [match for one in lines if (match := _FRAME.match(one.text))]
+    frames = [match for one in lines if (match := frame(one.text))]
     own = [match for match in frames if not _FOREIGN.search(match["file"])]
     if not frames:
         return ""
     innermost = (own or frames)[-1]
     function = f" in {innermost['function']}" if innermost["function"] else ""
-    return f"{innermost['file'].rsplit('/', 1)[-1]}:{innermost['line']}{function}"
+    return f"{_SEPARATOR.split(innermost['file'])[-1]}:{innermost['line']}{function}"

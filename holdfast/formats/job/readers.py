@@ -23,6 +23,11 @@ _CONTINUES = re.compile(
     r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
 )  # the end of a message that began on the line above
 _START = 4  # bytes of a word by which it is looked up
+_CELL = "| UNAVAILABLE: "
+_ROW_GOES_ON = re.compile(r"\|(?: +\|){1,4} +\S")
+_MOST_ROWS = 8
+_WORDS = re.compile(r"[A-Za-z]{2,}[^A-Za-z]+[A-Za-z]{2,}")
+_LAUNCHER = re.compile(r"srun|slurmstepd|mpi(?:run|exec)|In: |[-=*]{3}")
 Reader = Callable[[JobLine, LineContext], Evidence | None]
 _LAST_ERROR = "Last error:"
 _LISTED_BELOW = "Missing ranks:"  # Horovod lists the ranks on the next line
@@ -42,6 +47,9 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
     context.rows = _rows_of(line.text) if said_otherwise else job_problems.with_keywords(words)
     if _CONTINUES.match(line.text) and (above := context.near()):
         line = line._replace(text=f"{above[-1].text.rstrip()} {line.text.strip()}")
+        context.rows = _rows_of(line.text)
+    elif _CELL in line.text and (whole := _whole_cell(line, context)) != line.text:
+        line = line._replace(text=whole)
         context.rows = _rows_of(line.text)
     if python_exceptions.looks_like_one(line):
         if python_exceptions.is_ignored(line, context.near()):
@@ -64,6 +72,16 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
         for evidence in reported
         if evidence is clearest or evidence.event.kind in _BESIDE
     ]
+
+
+def _whole_cell(line: JobLine, context: LineContext) -> str:
+    """What stands in the last cell of a row of Triton's table of models, which goes on in the rows below it."""
+    text = line.text.rstrip(" |")
+    for raw in context.after().split("\n")[:_MOST_ROWS]:
+        if not _ROW_GOES_ON.match(raw):
+            break
+        text = f"{text} {raw.strip(' |')}"
+    return text
 
 
 def _with_what_follows(reported: list[Evidence], line: JobLine, context: LineContext) -> list[Evidence]:
@@ -163,11 +181,21 @@ def _of_group(group: job_messages.JobMessageGroup) -> Reader:
             return elastic_summary.completed(evidence, context.lines())
         if evidence and evidence.event.code == "python" and (place := python_exceptions.fatal_place(context.after())):
             return job_message.with_detail(evidence, {**evidence.event.detail, "where": printable(place)})
+        if evidence and evidence.event.code == "task" and (said := _said_last(context)):
+            return job_message.with_detail(evidence, {**evidence.event.detail, "above": printable(said)})
         if evidence and evidence.event.code == "hydra":
             return mpi_banner.completed(evidence, context.lines())
         return evidence
 
     return read
+
+
+def _said_last(context: LineContext) -> str:
+    """The line above a launcher's first report of a process that ended: most often the last words of that process."""
+    above = context.near()[-1:]
+    return (
+        above[0].text.strip() if above and _WORDS.search(above[0].text) and not _LAUNCHER.match(above[0].text) else ""
+    )
 
 
 @cache

@@ -7,7 +7,7 @@ from holdfast.catalog import failed_calls, job_errors
 from holdfast.formats.job import aside, text_lines
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.message import is_code, of_exception
-from holdfast.formats.job.python_exceptions import find_by_place, where
+from holdfast.formats.job.python_exceptions import find_by_place, frame, where
 from holdfast.formats.kernel.line import printable
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
@@ -16,6 +16,7 @@ MOST_LINES = 40
 _LAST_WORDS = 2  # lines at the very end that may report a failure without the word error
 _SENTENCES = 2  # sentences above a line that make it part of a paragraph
 _TRACEBACK = "Traceback (most recent call last)"
+_BOX = "\N{BOX DRAWINGS LIGHT ARC DOWN AND RIGHT}"  # of rich, around the traceback
 _FRAME = re.compile(  # the last frame may be cut off; notebooks have their own format
     r'\s*File "[^"]{1,500}(?:", line \d{1,9}|$)|File \S{1,300}:\d{1,9}, in |(?:Cell )?In ?\[\d{1,6}\], (?:in <|line \d)'
 )
@@ -119,10 +120,10 @@ def _unnamed_class(lines: Sequence[JobLine]) -> Evidence | None:
 
 def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:
     """Frames at the very end: the log was copied without the exception."""
-    frames = [place for place, one in enumerate(lines) if _FRAME.match(one.text) or _is_head(one)]
+    frames = [place for place, one in enumerate(lines) if _is_frame(one.text) or _is_head(one)]
     if not frames or not all(_is_inside(one.text) for one in lines[frames[-1] + 1 :]):
         return None
-    began = next(one for one in lines if _FRAME.match(one.text) or _is_head(one))
+    began = next(one for one in lines if _is_frame(one.text) or _is_head(one))
     place = where(lines) or _cell(lines)
     before = [one for one in lines if one.number < began.number]
     error = _last_error(before)
@@ -139,12 +140,17 @@ def _title(before: Sequence[JobLine]) -> str:
 
 
 def _is_head(line: JobLine) -> bool:
-    return line.text.startswith(_TRACEBACK) or bool(_NOTEBOOK_HEAD.match(line.text))
+    boxed = line.text.startswith(_BOX) and _TRACEBACK in line.text
+    return boxed or line.text.startswith(_TRACEBACK) or bool(_NOTEBOOK_HEAD.match(line.text))
+
+
+def _is_frame(text: str) -> bool:
+    return bool(_FRAME.match(text) or frame(text))
 
 
 def _is_inside(text: str) -> bool:
     """Whether the line belongs to a traceback: source, marks below it, or the remains of a copy."""
-    return text.startswith((" ", "\t")) or bool(_BETWEEN.match(text))
+    return text.startswith((" ", "\t", "\N{BOX DRAWINGS LIGHT VERTICAL}")) or bool(_BETWEEN.match(text))
 
 
 def _cell(lines: Sequence[JobLine]) -> str:

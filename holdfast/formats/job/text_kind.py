@@ -1,6 +1,7 @@
 """Decides whether a file is the log of a job, a document about one, or a program. Only a log is evidence."""
 
 import re
+from collections import Counter
 from enum import StrEnum
 
 from holdfast.formats.job import markdown, text_lines
@@ -15,6 +16,7 @@ _MANUAL = 0.5
 _LEAST_MARKUP = 2
 _MOSTLY = 0.6  # share of sentences in a text without markup
 _PARAGRAPH = 0.75  # share of sentences in a short text
+_HEAD_WORDS = 3
 _LEAST_CODE = 0.55
 _LEAST_PROGRAM = 8  # lines of code; a traceback also shows a few
 _LEAST_DEFINED = 3  # lines that only source has, and their least share of all lines
@@ -120,7 +122,7 @@ def _is_source(lines: int, code: int, defined: int) -> bool:
 
 
 def _is_document(lines: list[JobLine], code: int) -> bool:
-    prose = sum(is_prose(one.text) for one in lines)
+    prose = _sentences(lines)
     markup = sum(text_lines.is_markup(one.text) for one in lines)
     if markup >= _LEAST_MARKUP and prose >= _LEAST_PROSE * len(lines):
         return True
@@ -129,6 +131,17 @@ def _is_document(lines: list[JobLine], code: int) -> bool:
     if prose >= max(_MOSTLY * len(lines), _LEAST_PROGRAM):
         return True
     return len(lines) > _FEW and prose >= _PARAGRAPH * len(lines) and not any(is_logged(one) for one in lines)
+
+
+def _sentences(lines: list[JobLine]) -> int:
+    """How many lines a person wrote for others to read. Lines that begin alike and end otherwise are a program's."""
+    texts = Counter(one.text for one in lines if is_prose(one.text))
+    heads = Counter(_head(text) for text in texts)
+    return sum(count for text, count in texts.items() if heads[_head(text)] == 1)
+
+
+def _head(text: str) -> str:
+    return " ".join(text.split()[:_HEAD_WORDS])
 
 
 def _is_table(lines: list[JobLine]) -> bool:

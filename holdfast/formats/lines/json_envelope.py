@@ -1,5 +1,6 @@
 """Log lines that a container runtime or collector wrapped into JSON: Docker, Cloud Logging, Loki, journald."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ _HOSTS = ("_HOSTNAME", "hostname", "host", "node", "pod_name", "pod")
 _ERRORS = ("error", "detail")  # a server's answer in place of a result
 _LEVELS = ("level", "lvl", "levelname")
 _REASONS = ("error", "err")  # the reason, if the message only names the attempt
+_PAIR = re.compile(rb'"(\w{1,20})":\s?"((?:[^"\\]|\\.){1,2000})"')
+_LONGEST_HEAD = 4096  # of a line that was cut
 _ONLY_IN_LOGS = ("stream", "severity", "level", "levelname", "PRIORITY", *_MOMENTS)
 
 
@@ -29,7 +32,7 @@ def opened(raw: bytes) -> Inside | None:
     try:
         found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        return _cut(raw)
     if not isinstance(found, dict):
         return None
     answer = next((value for name in _ERRORS if isinstance(value := found.get(name), dict)), None)
@@ -40,6 +43,26 @@ def opened(raw: bytes) -> Inside | None:
     text = _text(found)
     level = _first(found, _LEVELS)
     return Inside(text.rpartition("\n")[2], _first(found, _MOMENTS), _first(found, _HOSTS), level) if text else None
+
+
+def _cut(raw: bytes) -> Inside | None:
+    """What a line says that was cut before its end, where a program logged it: with a time or a level."""
+    if raw.rstrip().endswith(b"}"):
+        return None
+    found: dict[str, str] = {}
+    for name, value in _PAIR.findall(raw[:_LONGEST_HEAD]):
+        found.setdefault(name.decode(), _unescaped(value))
+    text = _first(found, _TEXTS)
+    if not text or not any(name in found for name in _ONLY_IN_LOGS):
+        return None
+    return Inside(_last_line(text), _first(found, _MOMENTS), _first(found, _HOSTS), _first(found, _LEVELS))
+
+
+def _unescaped(value: bytes) -> str:
+    try:
+        return str(msgspec.json.decode(b'"' + value + b'"'))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return value.decode("utf-8", "replace")
 
 
 def _text(found: Mapping[str, Any]) -> str:

@@ -71,3 +71,27 @@ def test_a_class_that_does_not_call_itself_an_error_is_known_by_its_place() -> N
     found = python_exceptions.find_by_place(lines)
     assert found is not None and (found[1].type, found[1].message) == ("WorkerLost", "3 of 4")
     assert python_exceptions.find_by_place([decode(b"Loading"), decode(b"Ready: yes"), decode(b"Done: 3")]) is None
+
+
+RICH = (
+    "│ /home/me/train.py:31 in main                                        │",
+    "│ ❱ 31 │   │   model.load(path)                                         │",
+    "│ /opt/env/lib/python3.11/site-packages/fastlink/api.py:7 in register │",
+    "│ ❱  7 │   self.agent.add(tensor)                                       │",
+    "╰─────────────────────────────────────────────────────────────────────╯",
+)
+
+
+def test_the_box_of_rich_has_frames_and_code_too() -> None:
+    raised = _find(*RICH, "ValueError: x")
+    assert raised is not None and raised.where == "train.py:31 in main"
+    assert (raised.code, raised.library) == ("self.agent.add(tensor)", "fastlink")
+
+
+def test_a_path_of_windows_is_cut_to_its_file() -> None:
+    frames = (
+        '  File "C:\\work\\train.py", line 4, in main',
+        '  File "C:\\env\\Lib\\site-packages\\fastlink\\api.py", line 7, in add',
+    )
+    raised = _find(*frames, "ValueError: x")
+    assert raised is not None and (raised.where, raised.library) == ("train.py:4 in main", "fastlink")

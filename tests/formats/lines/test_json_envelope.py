@@ -43,3 +43,16 @@ def test_no_bytes_break_it(raw: bytes) -> None:
 )
 def test_no_document_breaks_it(value: object) -> None:
     json_envelope.opened(json.dumps({"time": "x", "msg": value, "host": value}).encode())
+
+
+CUT = rb'{"time":"2026-01-02T10:00:00Z","level":"ERROR","message":"it \"ended\"","span":{"name":"se'
+
+
+def test_a_line_that_was_cut_still_says_its_message() -> None:
+    found = json_envelope.opened(
+        b'{"time":"2026-01-02T10:00:00Z","level":"ERROR","message":"it \\"ended\\"","span":{"name":"se'
+    )
+    assert found is not None
+    assert (found.text, found.level, found.moment) == ('it "ended"', "ERROR", "2026-01-02T10:00:00Z")
+    assert json_envelope.opened(b'{"question":"why","message":"it ended') is None
+    assert json_envelope.opened(b'{"level":"ERROR","message":"it ended",}') is None
