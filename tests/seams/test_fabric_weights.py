@@ -98,6 +98,14 @@ def test_how_sure_a_bad_rail_is(quiet: Any, why: str, bad: tuple[int, int], scor
     assert (None if found is None else found.score) == (None if score is None else pytest.approx(START + score)), why
 
 
+@pytest.mark.parametrize(("elsewhere", "score"), [(3, 3 + 1.5), (4, 3 - 2)])
+def test_three_tenths_of_the_other_ports_are_few(quiet: Any, elsewhere: int, score: float) -> None:
+    _rails(quiet, 12)
+    quiet.change(WAIT, *(f"node/n{n}/nic/mlx5_0" for n in range(1, 13)), by=0.05)
+    quiet.change(WAIT, *(f"node/n{n}/nic/mlx5_1" for n in range(1, elsewhere + 1)), by=0.05)
+    assert quiet.candidates(RAIL)["switch/rail0", "fabric.rail"].score == pytest.approx(START + score)
+
+
 @pytest.mark.parametrize(("count", "found"), [(1, False), (2, True)])
 def test_one_port_is_no_rail(quiet: Any, count: int, found: bool) -> None:
     _rails(quiet, count)

@@ -63,6 +63,15 @@ def test_a_sensor_sticks_where_it_was_and_falls_to_nothing_otherwise(quiet: Any)
         assert [bad for bad in _bad(quiet, "stuck") if bad[1] == FLOW] == []
 
 
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_sensor_of_a_node_that_works_sticks_and_one_of_an_idle_node_rests(quiet: Any, idle: bool) -> None:
+    _restless(quiet, HEAT, 1, 200)
+    quiet.tables[HEAT].values[0] -= 140.0
+    if idle:
+        gpus(USE, nodes(1, 12), times=0.0)(quiet)
+    assert (("node/n1/gpu/0", "sensor.stuck") in quiet.candidates(BROKEN)) is not idle
+
+
 @pytest.mark.parametrize("signal", [CLOCK, "job_step_seconds", "storage_latency_seconds"])
 def test_what_may_rest_never_sticks(quiet: Any, signal: str) -> None:
     row = quiet.tables[signal].values[0]

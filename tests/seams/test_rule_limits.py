@@ -410,6 +410,18 @@ def test_several_that_fall_silent_are_sure_unless_their_kind_often_does(
     assert (found.most, found.score) == (most, START + 4)
 
 
+def test_of_several_that_fall_silent_one_whose_kind_never_does_is_enough_to_be_sure(quiet: Any) -> None:
+    names = [f"node/x{n}" for n in range(4)]
+    quiet.topology = Topology(tuple(Edge("cools", "rack/x", name) for name in names))
+    quiet.tables = {}
+    for signal, gaps in (("fan_speed_ratio", True), ("node_inlet_celsius", False)):
+        quiet.add(signal, {name: 0.5 for name in [*names, "node/z0", "node/z1"]})
+        rows = quiet.tables[signal].values
+        rows[:4, 100:] = NAN
+        rows[4:, 50:52] = NAN if gaps else 0.5
+    assert quiet.candidates(BROKEN)["rack/x", "sensor.lost"].most == 2.4
+
+
 @pytest.mark.parametrize(
     ("why", "made", "matters"),
     [

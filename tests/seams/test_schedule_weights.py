@@ -1,8 +1,8 @@
 """Schedules: how often a job saves, how long it takes to come back, who is kept too long; and new software."""
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from holdfast.seams.rules.schedule_cadence import SEAM as CADENCE
@@ -15,6 +15,7 @@ from tests.seams.making import START, Make, change, happens, measured, of
 JOB = "job/llama"
 INTERVAL, TAKES, MTBF = "job_checkpoint_interval_seconds", "job_checkpoint_seconds", "job_mtbf_seconds"
 SPAN = 2390.0
+NAN = float("nan")
 
 
 def _saves(interval: float, takes: float) -> Make:
@@ -138,7 +139,7 @@ def test_a_slow_recovery_is_remembered_for_an_hour(quiet: Any, ago: float, found
 
 def test_what_is_usual_may_not_be_reported_now(quiet: Any) -> None:
     of(USUAL, _dies(1600.0))(quiet)
-    quiet.tables["job_restart_seconds"].values[0, -1] = np.nan
+    quiet.tables["job_restart_seconds"].values[0, -1] = NAN
     assert quiet.candidates(RECOVERY) == {}
 
 
@@ -266,5 +267,30 @@ def test_what_is_usual_is_what_was_reported_last(quiet: Any, lately: float, foun
 @pytest.mark.parametrize(("restart", "found"), [(177.0, True), (179.0, False)])
 def test_what_replacing_costs_may_not_be_reported_now(quiet: Any, restart: float, found: bool) -> None:
     of(SLOW, _verdict("fail"), _replacing(100.0), measured("job_restart_seconds", {JOB: restart}))(quiet)
-    quiet.tables["job_replace_seconds"].values[0, -1] = np.nan
+    quiet.tables["job_replace_seconds"].values[0, -1] = NAN
     assert bool(quiet.candidates(DEGRADED)) is found
+
+
+def test_the_last_death_is_the_sign_of_a_bad_interval_and_a_written_checkpoint_leaves_nothing_unknown(
+    quiet: Any,
+) -> None:
+    of(_saves(1200.0, 10.0), FOUR)(quiet)
+    (one,) = quiet.candidates(CADENCE).values()
+    assert ([sign.since for sign in one.signs], one.unknown) == ([2000.0], [])
+
+
+@pytest.mark.parametrize("before", [NAN, 2000.0])
+def test_what_is_usual_may_be_reported_for_the_first_time_or_be_new(quiet: Any, before: float) -> None:
+    of(USUAL, _dies(1850.0))(quiet)
+    quiet.tables["job_restart_seconds"].values[0, :-1] = before
+    assert quiet.candidates(RECOVERY)
+
+
+@pytest.mark.parametrize(("seam", "make"), [(ROLLOUT, of(_rollout(1, 2, 3), _fails(1), _fails(2), _fails(3)))])
+def test_the_chance_of_failures_does_not_depend_on_the_date(quiet: Any, seam: Any, make: Make) -> None:
+    make(quiet)
+    (one,) = quiet.candidates(seam).values()
+    quiet.times = quiet.times + 1e6
+    quiet.events = [replace(event, at=event.at + 1e6) for event in quiet.events]
+    (later,) = quiet.candidates(seam).values()
+    assert later.reasons == one.reasons

@@ -55,7 +55,7 @@ class CurrentVerdicts:
         for _, index in self._indexes:
             index.pop(name, None)
 
-    def knows(self, name: str, check: str) -> bool:
+    def knows(self, name: str, check: str | None) -> bool:
         return check in self._of.get(name, {})
 
     def has_room(self, name: str, checks: Collection[str]) -> bool:

@@ -188,7 +188,7 @@ class Fleet:
             self.incidents.close(one, now, "the node was forgotten")
 
     def _votes(self, name: str) -> bool:
-        return name in self.nodes and self.nodes[name].stage is not Stage.REMOVED
+        return self.nodes[name].stage is not Stage.REMOVED
 
     def note_jobs(self, jobs: Iterable[Job]) -> None:
         """Failed jobs count against the nodes they ran on."""

@@ -204,7 +204,7 @@ class VerdictState:
 
     def well_again(self, name: str, now: float) -> list[LifecycleStep]:
         """Takes the end of the last failure. If its last test is invalid, the node is tested before it takes work."""
-        if self.current.knows(name, self.guards.failing_by(name) or ""):
+        if self.current.knows(name, self.guards.failing_by(name)):
             self.guards.recovered(name)
         node = self.nodes[name]
         waits = node.stage is Stage.TESTING and node.held and node.asked_at is None

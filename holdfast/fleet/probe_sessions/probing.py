@@ -206,7 +206,7 @@ class Probing:
     def _due_for_a_recheck(self, now: float) -> list[str]:
         """Parts with an open incident are probed again from time to time, to see when they are repaired."""
         pause = self.policy.period_seconds / RECHECKS
-        return [s.partition("/")[2] for s in self._open_parts() if now - self._rechecked.get(s, 0.0) >= pause]
+        return [s.partition("/")[2] for s in self._open_parts() if now - self._rechecked.get(s, -inf) >= pause]
 
     # Which nodes may take part
 

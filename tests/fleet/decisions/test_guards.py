@@ -224,6 +224,18 @@ def test_a_neighbour_that_degraded_is_waited_for_like_one_that_failed() -> None:
     assert held(made, 0, at=NOW + 31) == ""
 
 
+@pytest.mark.parametrize(("fails", "waits"), [(True, "leaf/leaf0?"), (False, "")])
+def test_a_neighbour_that_is_no_longer_degraded_counts_in_the_same_moment_if_it_fails(fails: bool, waits: str) -> None:
+    made = guards()
+    fail(made, 0)
+    made.degraded("n1", NOW + 31)
+    if fails:
+        fail(made, 1, at=NOW + 31)
+    assert held(made, 0, at=NOW + 31) == "leaf/leaf0?"
+    made.no_longer_degraded("n1")
+    assert held(made, 0, at=NOW + 31) == waits
+
+
 def test_a_pool_that_lost_enough_holds_the_rest() -> None:
     policy = Policy(breaker_share=0.1, breaker_nodes=2)
     nodes = [NodeState(name=f"n{i}", stage=Stage.QUARANTINED if i < 2 else Stage.READY) for i in range(40)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fleet.decisions.lifecycle.memory import MOST_OFFENCES, OPERATOR, counts, note
+from holdfast.fleet.decisions.lifecycle.memory import JOB, MOST_OFFENCES, OPERATOR, counts, note
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage
 
@@ -218,3 +218,18 @@ def test_a_removed_node_is_not_held_and_one_that_an_operator_releases_no_longer(
     assert (released.held, released.held_since) == ("", 0.0)
     failed = NodeState(name="n1", stage=Stage.QUARANTINED, cause="gpu.xid", held="feed/f0", held_since=5.0)
     assert noted(failed, H.RELEASE).held == "feed/f0", "what holds a failed node outlasts its release"
+
+
+@pytest.mark.parametrize(
+    ("stage", "cause", "doubted_at"),
+    [
+        (Stage.READY, JOB, NOW),
+        (Stage.READY, "gpu.xid", None),
+        (Stage.RESETTING, JOB, None),  # it is tested afterwards in any case
+        (Stage.REMOVED, JOB, None),
+    ],
+)
+def test_a_job_that_asks_for_a_test_puts_a_node_in_doubt_that_may_be_tested(
+    stage: Stage, cause: str, doubted_at: float | None
+) -> None:
+    assert noted(NodeState(name="n1", stage=stage), H.RETEST, cause=cause).doubted_at == doubted_at

@@ -65,7 +65,9 @@ def test_a_throughput_above_all_is_no_gain_and_below_nothing_no_more_than_all() 
 
 def test_a_stall_is_lost_as_it_is() -> None:
     path = Finding(cause="path/a-b", kind="x", confidence=0.9, since=SINCE)
-    assert one(finding=path, pool_stall_ratio={"path/a-b": changing(0.0, 0.3)}).share_now == pytest.approx(0.3)
+    for stall, share in ((0.3, 0.3), (0.8, 0.8), (1.5, 1.0), (-0.1, 0.0)):
+        found = one(finding=path, pool_stall_ratio={"path/a-b": changing(0.0, stall)})
+        assert found.share_now == pytest.approx(share)
 
 
 @pytest.mark.parametrize("signal", ["job_step_seconds", "request_latency_seconds", "pool_transfer_seconds"])

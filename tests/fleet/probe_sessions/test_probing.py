@@ -17,6 +17,8 @@ from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.order import Order
 from holdfast.model.wire.probe import ProbePolicy, Proof, SweepRequest
 from holdfast.model.wire.report import OrderOutcome, Report
+from holdfast.node.probes.isolation.blame import Blame
+from holdfast.node.probes.isolation.isolation import SuspectPart
 from tests.counts import draws
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
@@ -298,6 +300,15 @@ def test_only_nodes_in_service_fail_by_a_probe() -> None:
     assert [site.fleet.probing._in_service(name) for name in ("n0", "n1", "n2", "gone")] == [True, False, True, False]
 
 
+def test_a_slow_leaf_that_is_named_like_a_node_blames_no_node() -> None:
+    site = Site(count=4)
+    suspect = SuspectPart("leaf/n1", 0.5, 1.0, 2, 2, (("n0", "n2"),), confirmed=True)
+    for part, failing in (("leaf/n1", None), ("node/n1", CHECK)):
+        site.fleet.probing.blame = Blame((replace(suspect, part=part),))
+        site.passes(BEAT_SECONDS)
+        assert site.fleet._state.guards.failing_by("n1") == failing
+
+
 def test_a_part_with_an_incident_is_probed_again_after_a_pause() -> None:
     site = Site(seed=1)
     site.goes_on(60)
@@ -305,6 +316,8 @@ def test_a_part_with_an_incident_is_probed_again_after_a_pause() -> None:
     while not site.incidents():
         site.beats()
     probing, part = site.fleet.probing, "trunk/l0+l2"
+    probing._rechecked.clear()
+    assert probing._due_for_a_recheck(0.0) == [part], "one that was never probed again is due at once"
     probing._rechecked[f"fabric/{part}"] = site.now
     pause = probing.policy.period_seconds / RECHECKS
     assert probing._due_for_a_recheck(site.now + pause - 1.0) == []

@@ -13,6 +13,7 @@ from holdfast.node.probes.isolation.isolation import (
     Measured,
     PairBaseline,
     between,
+    deviation,
     doubts,
     leaf_parts,
     learn,
@@ -53,6 +54,11 @@ def learnt(measured: list[Measured]) -> tuple[float, float, float]:
 def test_of_nothing_nothing_is_learnt():
     assert learn([]) == PairBaseline(0.0, 0.05, 0.0)
     assert learn([Measured("a", "b", 0.0)]) == PairBaseline(0.0, 0.05, 0.0)
+
+
+def test_how_far_all_lie_apart_does_not_count_what_did_not_work():
+    assert deviation([]) == deviation([Measured("a", "b", 0.0)]) == 0.0
+    assert deviation([*strangers([-1.0, 1.0]), Measured("x", "y", 0.0)]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +215,15 @@ def test_what_is_twenty_times_likelier_slow_than_not_is_worth_a_look(spreads, fo
     if found:
         assert score(suspected[0]) == pytest.approx(spreads**2 / 2)
         assert not suspected[0].confirmed
+
+
+def test_a_pair_is_confirmed_at_just_the_odds_that_are_asked_for():
+    shift = math.log(0.1)
+    score = 2 * (shift**2 / 2)
+    measured, baseline = [Measured("a", "b", 0.1), Measured("b", "a", 0.1)], PairBaseline(0.0, 1.0)
+    assert math.log(math.exp(score)) == score
+    (suspect,) = suspects(measured, leaf_parts({}), baseline, Limits(odds=math.exp(score)))
+    assert suspect.confirmed
 
 
 @pytest.mark.parametrize(("spreads", "sure"), [(2.65, True), (2.6, False)])
@@ -398,6 +413,19 @@ def test_who_is_slower_than_all_others_over_a_slow_way_is_slow_by_itself(why, ow
     first, *more = over_a_trunk(own, rest)
     assert (first.part, first.confirmed) == (part, True), why
     assert [one.part for one in more] == (["trunk/x+y"] if part == "node/a" else []), "the way is slow all the same"
+
+
+def test_a_host_slower_than_the_others_by_just_what_healthy_ones_lie_apart_is_not_slow_by_itself():
+    leaves = dict.fromkeys("abcd", "x") | dict.fromkeys("efgh", "y")
+    crossing = [(one, other) for one in "abcd" for other in "efgh"]
+    measured = [Measured(*both, 0.25 if both[0] == "a" else 0.5) for both in crossing]
+    spread = math.log(0.5) - math.log(0.25)
+    assert math.log(0.25) == math.log(0.5) - spread
+    first = suspects(measured, leaf_parts(leaves), PairBaseline(0.0, spread), Limits(odds=1.0, doubt=0.1))[0]
+    assert first.part == "trunk/x+y"
+    slower = [Measured(one.one, one.other, 0.24) if one.one == "a" else one for one in measured]
+    first = suspects(slower, leaf_parts(leaves), PairBaseline(0.0, spread), Limits(odds=1.0, doubt=0.1))[0]
+    assert first.part == "node/a"
 
 
 def test_a_slow_pair_over_a_slow_way_is_not_taken_for_the_way():

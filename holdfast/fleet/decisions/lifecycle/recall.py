@@ -57,13 +57,11 @@ class Recall:
         self._policy = policy
         self._offence_seconds = policy.of(POOL).offence_seconds
         self._states: dict[object, TimelessState] = {}
-        self._first: dict[Stage, TimelessState] = {}
+        tested = NodeState(name="", pool=POOL, tested_at=FRESH, tested_suite=policy.suite)
+        self._first = {stage: self._state_of(changed(tested, stage=stage)) for stage in Stage}
 
     def begin(self, stage: Stage) -> OffenceHistory:
         """A node that has just been tested and never failed."""
-        if stage not in self._first:
-            tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
-            self._first[stage] = self._state_of(tested)
         return OffenceHistory(self._first[stage])
 
     def step(self, history: OffenceHistory, event: EventKey, now: float) -> CachedStep:

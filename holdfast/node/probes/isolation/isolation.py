@@ -7,9 +7,10 @@ next is searched, so two faults give two suspects, and their victims give none.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from statistics import fmean, median
 
 from holdfast.node.probes.isolation.pairing import Pair, pair
@@ -278,13 +279,9 @@ def _is_node(part: str) -> bool:
 def _moments(measured: Sequence[Measured]) -> list[tuple[Pair, int]]:
     """Groups measurements by time: a pair meets on all of its rails at once, and perhaps again. Other load on a host
     at that moment slows all of its rails, so together they count once."""
-    seen: Counter[tuple[Pair, str]] = Counter()
-    found = []
-    for one in measured:
-        both = pair(one.one, one.other)
-        found.append((both, seen[both, one.rail]))
-        seen[both, one.rail] += 1
-    return found
+    earlier: dict[tuple[Pair, str], Iterator[int]] = defaultdict(count)
+    pairs = [(pair(one.one, one.other), one.rail) for one in measured]
+    return [(both, next(earlier[both, rail])) for both, rail in pairs]
 
 
 def _shift(one: Measured, baseline: PairBaseline, limits: Limits) -> float:

@@ -8,6 +8,7 @@ from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Signal, Value
 from holdfast.model.verdict import Row, Verdict
 from holdfast.node.checks.fabric.port_down import CHECK
+from holdfast.node.checks.fabric.rdma_ports import for_seconds
 
 NOW = 1_000_000.0
 PORT, PEER, NODE = "node/n1/nic/mlx5_0/1", "node/n1/nic/mlx5_1/1", "node/n1"
@@ -95,6 +96,8 @@ def test_a_job_that_may_not_use_the_port_sets_no_deadline(job: dict[str, Value])
 def test_a_job_that_started_while_the_port_was_down_had_no_connections_to_lose() -> None:
     late: dict[str, Value] = {"job_nccl_ib_timeout": 14.0, "job_start_timestamp_seconds": NOW - 5}
     assert "no job was using it" in row(ask(down(8.0), late)).reason
+    just: dict[str, Value] = {"job_nccl_ib_timeout": 14.0, "job_start_timestamp_seconds": NOW - 8}
+    assert "job 0" in row(ask(down(8.0), just)).reason
     early: dict[str, Value] = {"job_nccl_version": "2.27.3", "job_start_timestamp_seconds": NOW - 900}
     assert "presumed lost in 22 s, by the transport timeout of job 0" in row(ask(down(8.0), early, late)).reason
 
@@ -480,3 +483,8 @@ def test_a_device_that_is_gone_is_looked_for_and_not_its_cable() -> None:
     history.add(Reading(source="infiniband", at=NOW, signals=signals))
     verdict = CHECK(history.window(NOW, CHECK.span))
     assert verdict.remedy.startswith("check the PCI bus") and "cable" not in verdict.remedy
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(9.94, "9.9 s"), (10.0, "10 s"), (10.4, "10 s")])
+def test_less_than_ten_seconds_are_told_with_a_decimal(seconds: float, text: str) -> None:
+    assert for_seconds(seconds) == text

@@ -257,3 +257,13 @@ def test_a_row_says_what_the_hardware_reports():
     ranks.tell(Ranks.rank(3), job_rank_hardware="thermal throttle")
     (row,) = (row for row in CHECK(ranks.window()).rows if row.reason)
     assert row.reason.endswith("node n0 GPU 3, thermal throttle")
+
+
+@pytest.mark.parametrize(
+    ("score", "shared", "ratio", "slow"),
+    [(5.0, 0.0, 0.0, True), (4.9, 5.0, 0.05, True), (4.9, 5.0, 0.04, False), (4.9, 4.9, 1.0, False)],
+)
+def test_a_rank_is_slow_by_its_own_evidence_or_by_that_of_its_node_if_it_is_slow_now(score, shared, ratio, slow):
+    limits = {"evidence": 5.0, "well_share": 0.5}
+    found = job_facts.Excess("job/llama/rank/0", ratio, 1.0, 1.0, 0.1, score, shared, None, limits)
+    assert found.slow is slow

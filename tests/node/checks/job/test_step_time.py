@@ -135,6 +135,15 @@ def test_after_a_usual_step_two_slow_ones_are_enough_if_the_second_holds_for_twe
     assert CHECK(ranks.window()).health is health
 
 
+@pytest.mark.parametrize(("at", "health"), [(1044.0, Health.PASS), (1045.0, Health.DEGRADED)])
+def test_a_usual_step_in_the_last_25_seconds_ends_a_slowdown_that_is_not_reported_yet(at, health):
+    ranks = Ranks(0)
+    for ranks.now, step in ((1000.0, 1.5), (1010.0, 1.05), (1020.0, 1.5), (at, 1.5)):
+        signals = [Signal("job/llama", "job_step_seconds", step), Signal("job/llama", "job_usual_step_seconds", 1.0)]
+        ranks.history.add(Reading(source="progress", at=ranks.now, signals=signals))
+    assert CHECK(ranks.window()).health is health
+
+
 def test_the_row_reports_by_how_much():
     verdict = asked(0.5, since=50_520.0)
     (row,) = (row for row in verdict.rows if row.health is Health.DEGRADED)

@@ -393,3 +393,16 @@ def test_a_part_that_moved_nothing_fails_though_no_minimum_is_known() -> None:
     found = {MEMORY: 0.0, "probe_memory_wrong_words": 0.0, "gpu_model": "some GPU"}
     row = one_row(probe_memory.CHECK(window({gpu(0): found}, gpus=1)))
     assert row.health is Health.FAIL and "nothing was done" in row.reason
+
+
+def test_a_model_that_no_one_knows_has_no_minimum() -> None:
+    row = one_row(probe_burn_in.CHECK(window({gpu(0): {**burned([700])[gpu(0)], "gpu_model": "some GPU"}}, gpus=1)))
+    assert (row.health, row.limit) == (Health.PASS, None)
+    assert "no minimum is known" in row.reason
+
+
+@pytest.mark.parametrize(("counted", "health"), [({}, Health.PASS), ({f"past_runs_{MEMORY}": 1.0}, Health.DEGRADED)])
+def test_a_past_of_no_counted_run_is_none_though_one_run_is_enough(counted, health) -> None:
+    found = {MEMORY: 2.8e12, "probe_memory_wrong_words": 0.0, f"past_{MEMORY}": 3.0e12, **counted}
+    verdict = probe_memory.CHECK(window({gpu(0): found}, gpus=1), {"least_past_runs": 1.0})
+    assert verdict.health is health
