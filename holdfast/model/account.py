@@ -15,7 +15,7 @@ class Loss:
 
     subject: Subject
     gpus: float | None  # None: not known
-    share_so_far: float | None  # of its throughput, on average since it began; None: not measured
+    share_so_far: float | None  # mean lost share of its throughput since the beginning; None: not measured
     share_now: float | None
     tokens_per_second: float | None = None
     milestone: str = ""
@@ -25,12 +25,12 @@ class Loss:
     down_hours: float = 0.0  # without any progress; not part of the shares
     rework_hours: float = 0.0  # of repeated steps; not part of the shares
     usual: float | None = None  # its step time or stall before the incident, as the reference
-    slip_hours: float | None = None  # by which its milestone is later because of this incident; None: not in the ledger
-    slack_hours: float = 0.0  # further loss before its milestone is later
-    counted_until: float | None = None  # later losses are not included yet; None: everything up to now is
+    slip_hours: float | None = None  # delay of its milestone by this incident; None: not in the ledger
+    slack_hours: float = 0.0  # loss that it can still take before its milestone is late
+    counted_until: float | None = None  # later losses are not included yet; None: all losses up to now are
     stopped_since: float | None = None  # its last step, while the job is stopped
-    scheduled_as: str = ""  # the scheduler's name of it, where that differs
-    last_step: int = -1  # the number of that step; -1: not known
+    scheduled_as: str = ""  # the scheduler's name of the job, if it differs
+    last_step: int = -1  # number of that step; -1: unknown
 
     def lost_hours(self, hours: float) -> float:
         """Hours that this job lost to an incident of this duration."""
@@ -53,7 +53,7 @@ class Layer:
 
     @property
     def cost(self) -> float | None:
-        """The cost of an incident that is over."""
+        """The final cost of a closed incident."""
         return self.so_far
 
 
@@ -89,12 +89,12 @@ class Bill:
 
     @property
     def labour(self) -> float:
-        """Of the total so far. All of it, where no work was lost."""
+        """Labour's part of the total so far."""
         return sum(one.so_far or 0.0 for one in self.layers if one.name == LABOUR) if self.measured else 0.0
 
 
 def sum_layers(layers: Iterable[Layer]) -> float:
-    """Schedule slip is in it only if the value of a day was given."""
+    """The sum of the layers. Schedule slip counts only if the value of a day is configured."""
     return sum(layer.so_far for layer in layers if layer.so_far is not None)
 
 

@@ -14,7 +14,7 @@ from holdfast.model.subject import Subject, node
 
 CLEARED = "cleared"  # the kind of event that records a repair of a subject
 MAX_EVENTS = 2000
-MAX_ALIKE = 64  # of one kind, device, code and severity; beyond it the oldest two become one
+MAX_ALIKE = 64  # events of one kind, device, code and severity; with more, the oldest two are merged
 FOLD_SECONDS = 3600.0  # repeats within this time are one event with a count
 _OLD_SECONDS = 86400.0  # no check looks further back
 _SHED_AT_ONCE = 200
@@ -33,13 +33,13 @@ def key_of(event: Event) -> Key:
 
 
 def processes(event: Event) -> list[str]:
-    """The processes that an event names, folded or not."""
+    """The processes that an event names, folded ones included."""
     pids = str(event.detail.get("pids") or event.detail.get("pid") or "")
     return pids.split(",") if pids else []
 
 
 def merged(earlier: Event, later: Event) -> Event:
-    """The later of two, with the count and the processes of both."""
+    """The later of two events, with the count and the processes of both."""
     pids = list(dict.fromkeys([*processes(earlier), *processes(later)]))[-MAX_PROCESSES:]
     detail = {**later.detail, "pids": ",".join(pids)} if len(pids) > 1 else later.detail
     return replace(later, count=earlier.count + later.count, at=max(earlier.at, later.at), detail=detail)
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
 
 class _Kept(NamedTuple):
     key: Key
-    first: float  # when the first of what is folded here happened
+    first: float  # time of the first folded event
     arrived: int  # orders events of one moment
     event: Event
 

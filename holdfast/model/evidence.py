@@ -7,7 +7,7 @@ from holdfast.model.signal import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Readers of any kind (logs, kernel logs, Flight Recorder dumps) hand these to the diagnosis."""
+    """One piece of evidence. All readers (logs, kernel logs, Flight Recorder dumps) pass it to the diagnosis."""
 
     event: Event
     file: str = ""
@@ -18,11 +18,11 @@ class Evidence:
 
     @property
     def at(self) -> float:
-        """Seconds since the epoch, 0.0 where it is not known."""
+        """Seconds since the epoch; 0.0 if unknown."""
         return self.event.at
 
     def number(self, name: str) -> int | None:
-        """A whole number of the detail, None where it is missing."""
+        """An integer of the detail; None if it is missing."""
         value = self.event.detail.get(name)
         try:
             return int(value) if value is not None else None

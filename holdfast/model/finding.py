@@ -8,7 +8,7 @@ from holdfast.model.topology import whole_of, whole_or_self
 
 
 class Symptom(NamedTuple):
-    """One subject that moved: which signal, since when, from what to what."""
+    """One changed signal of a subject: its begin, and the values before and now."""
 
     subject: Subject
     signal: str

@@ -24,6 +24,6 @@ _WORST_FIRST = (Health.FAIL, Health.UNKNOWN, Health.DEGRADED, Health.PASS, Healt
 
 
 def worst(healths: Iterable[Health]) -> Health:
-    """The worst of several; nothing at all is UNKNOWN, because nothing was checked."""
+    """The worst of several. None at all is UNKNOWN, because nothing was checked."""
     seen = set(healths)
     return next((health for health in _WORST_FIRST if health in seen), Health.UNKNOWN)

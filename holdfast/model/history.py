@@ -27,7 +27,7 @@ class Series:
         self.value = value
 
     def change(self, value: Value, at: float, holds: float, keep: float) -> None:
-        """A new value. The old value counts as unchanged until now, but not longer than it stays fresh."""
+        """Stores a new value. The old value counts as unchanged until now, but at most for its freshness."""
         until = max(self.end, min(at, self.end + holds))
         self.past.append(Run(self.start, until, self.value))
         self.start = self.end = max(at, until)
@@ -50,7 +50,7 @@ class History:
     def __init__(self, node_name: str, keep_seconds: Mapping[str, float] | None = None) -> None:
         self.inventory = Inventory(node=node_name)
         self._keep = dict(keep_seconds or {})
-        self._series: dict[str, dict[Subject, Series]] = {}  # signal name -> subject -> what it was
+        self._series: dict[str, dict[Subject, Series]] = {}  # signal name -> subject -> its runs
         self._absent: dict[_Key, tuple[str, float]] = {}  # the reason, and when it was last reported
         self._source_of: dict[str, str] = {}  # signal name -> source that last carried it
         self._blind: dict[str, str] = {}
@@ -117,7 +117,7 @@ class History:
         return HistoryWindow(self, now, span)
 
     def latest(self, now: float | None = None) -> list[tuple[Subject, str, Value, float]]:
-        """Every signal, its last value and when it was seen; with a time, only what is still fresh then."""
+        """Every signal with its last value and time; with `now`, only fresh ones."""
         return [
             (subject, name, kept.value, kept.end)
             for name, by_subject in self._series.items()

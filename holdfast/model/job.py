@@ -1,11 +1,11 @@
-"""Job: what ran, whose it was, where and when. One type for Slurm, Kubernetes and agents."""
+"""Job: command, owner, nodes and times. One type for Slurm, Kubernetes and agents."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class JobState(StrEnum):
-    WAITING = "waiting"  # holds no node
+    WAITING = "waiting"  # has no nodes
     RUNNING = "running"
     SUSPENDED = "suspended"  # stopped, but still in memory on its nodes
     ENDING = "ending"  # ended for its owner; processes or the epilog still run on the node

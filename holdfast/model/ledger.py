@@ -1,4 +1,4 @@
-"""Ledger: where paid time went. Every second has exactly one category, so the parts sum to the whole."""
+"""Ledger: the use of paid time. Every second has exactly one category, so the parts sum to the total."""
 
 from dataclasses import dataclass, fields
 
@@ -24,7 +24,7 @@ class Ledger:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def share(self, name: str) -> float:
-        """A part of the whole; 0 of nothing is 0."""
+        """The share of a part; 0 if the total is 0."""
         whole = self.total
         return self.parts()[name] / whole if whole else 0.0
 

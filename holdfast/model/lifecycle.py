@@ -17,7 +17,7 @@ class Stage(StrEnum):
     DRAINING = "draining"  # failed, or an operator requested it; running work finishes first
     QUARANTINED = "quarantined"  # out of service, empty, waiting for the next repair step
     RESETTING = "resetting"  # a repair step runs
-    REMOVED = "removed"  # taken out for good by an operator
+    REMOVED = "removed"  # an operator removed the node
 
 
 IN_USE = frozenset({Stage.READY, Stage.ALLOCATED})
@@ -25,11 +25,11 @@ OUT_OF_SERVICE = frozenset({Stage.DRAINING, Stage.QUARANTINED, Stage.RESETTING, 
 
 
 class Verb(StrEnum):
-    """What an action does. Every one is idempotent, audited and dry-run until switched on."""
+    """The verb of an action. Every action is idempotent, audited and dry-run until switched on."""
 
     CORDON = "cordon"  # nothing new starts here
     DRAIN = "drain"  # cordon, and wait until running work has finished
-    UNCORDON = "uncordon"  # only our own cordon or drain
+    UNCORDON = "uncordon"  # lifts only our own cordon or drain
     RETEST = "retest"
     RESET_GPU = "reset_gpu"
     REBOOT = "reboot"
@@ -39,11 +39,11 @@ class Verb(StrEnum):
     CHOOSE_NORMALLY = "choose_normally"
 
 
-CLOSING = (Verb.CORDON, Verb.DRAIN)  # afterwards nothing new starts on the node
+CLOSING = (Verb.CORDON, Verb.DRAIN)  # verbs after which nothing new starts on the node
 
 
 class EventKind(StrEnum):
-    """What can happen to a node. The keys of the transition table."""
+    """Events of a node: the keys of the transition table."""
 
     ENROLLED = "enrolled"
     TEST_PASSED = "test_passed"
@@ -61,11 +61,11 @@ class EventKind(StrEnum):
     RESET_DONE = "reset_done"
     RESET_FAILED = "reset_failed"
     HELD = "held"  # a failure that is observed only: a shared cause, an open breaker, maintenance
-    FREED = "freed"  # whatever held it is over
+    FREED = "freed"  # the hold ended
     PROMOTED = "promoted"  # a spare that is needed now
     PART_REPLACED = "part_replaced"  # a part of the node has another serial number
     REMINDED = "reminded"  # the scheduler's state does not match the stage; the stage stays
-    QUARANTINE = "quarantine"  # by an operator, as are the three below
+    QUARANTINE = "quarantine"  # requested by an operator, as the three below
     RELEASE = "release"
     RETEST = "retest"
     REMOVE = "remove"
@@ -81,9 +81,9 @@ class NodeEvent:
     suite: str = ""  # version of the suite a test ran
     repeat_offender: str = ""  # why the node counts as a repeat offender
     began: float | None = None  # start of the test: a test that started before the workload ended proves nothing
-    by: str = "holdfast"  # who caused it
+    by: str = "holdfast"  # the caller
     spare: bool = False  # of a passed test: the pool needs this node as a spare
-    holder: str = ""  # what holds a node: 'loop/c2', 'pool/train', 'maintenance/winter'
+    holder: str = ""  # holder of a node: 'loop/c2', 'pool/train', 'maintenance/winter'
     failed: bool = False  # of a hold: the node fails, so its last test proves nothing any more
     repair: str = ""  # of a failure: the first repair step that can help; "": the policy's first
 
@@ -103,7 +103,7 @@ class NodeState:
     stage: Stage = Stage.PROVISIONING
     since: float = 0.0
     reason: str = ""
-    cause: str = ""  # why it is out of service
+    cause: str = ""  # why the node is out of service
     repair_step: int = 0  # repair steps taken for this cause
     tests: int = 0  # inconclusive tests in a row
     tested_at: float | None = None  # None: never tested, or failed or held since; the node takes no new work
@@ -112,12 +112,12 @@ class NodeState:
     jobs: frozenset[str] = frozenset()
     degraded_by: str = ""
     failed: bool = False  # since its last passed test
-    held: str = ""  # what holds the node while it fails: 'loop/c2'
+    held: str = ""  # holder of the failing node: 'loop/c2'
     held_since: float = 0.0
     asked_at: float | None = None  # when the pending test was requested
     offences: tuple[Offence, ...] = ()
     degradations: tuple[Offence, ...] = ()
-    place: Mapping[str, str] = field(default_factory=dict)  # rack, loop, leaf, feed: what it shares with others
+    place: Mapping[str, str] = field(default_factory=dict)  # rack, loop, leaf, feed that it shares with others
     twin: bool = False  # simulated
     leaving: bool = False  # an operator removes it once it is empty
     doubted_at: float | None = None  # when a job last requested a test of it
@@ -147,7 +147,8 @@ class NodeState:
 
 _FIELDS = tuple(field.name for field in fields(NodeState))
 _values = attrgetter(*_FIELDS)
-_SETTERS = {name: NodeState.__dict__[name].__set__ for name in _FIELDS}  # a slot does not ask if it is frozen
+# slot setters bypass the check of a frozen class
+_SETTERS = {name: NodeState.__dict__[name].__set__ for name in _FIELDS}
 _EVERY_SETTER = tuple(_SETTERS.values())
 
 

@@ -1,4 +1,4 @@
-"""Node status in its scheduler: schedulable, busy, and who took it out of service and why."""
+"""Node status in its scheduler: schedulable, busy, and the owner and reason of a drain."""
 
 from dataclasses import dataclass
 

@@ -20,7 +20,7 @@ Values = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class SignalTable:
-    """One signal of many subjects: values[subject, moment], not a number where it was not seen."""
+    """One signal of many subjects: values[subject, moment], NaN without a reading."""
 
     subjects: tuple[Subject, ...]
     values: Values
@@ -64,7 +64,7 @@ class Panel:
         return float(self.times[-1]) if len(self.times) else 0.0
 
     def of(self, signal: str) -> SignalTable:
-        """The table of a signal; one without rows where it is not measured."""
+        """The table of a signal; it has no rows if the signal is not measured."""
         return self.tables.get(signal) or SignalTable((), np.empty((0, len(self.times)), np.float32))
 
     def row(self, signal: str, subject: Subject) -> Values | None:
@@ -74,7 +74,7 @@ class Panel:
         return tuple(event for event in self.events if event.kind in kinds)
 
     def last(self, seconds: float) -> "Panel":
-        """The same over its last seconds; arrays are views, nothing is copied."""
+        """The panel's last seconds; arrays are views, nothing is copied."""
         return self._cut(int(np.searchsorted(self.times, self.now - seconds)), len(self.times))
 
     def until(self, moment: float) -> "Panel":

@@ -49,7 +49,7 @@ class StoredAction:
     id: int
     action: Action
     state: Outcome
-    attempts: int  # times it was claimed
+    attempts: int  # number of claims
     detail: str = ""
     may_have_run: bool = False
     """It was begun, and no outcome is known: the controller stopped in between, or there was no answer."""
@@ -84,7 +84,7 @@ class CredentialKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """Only the SHA-256 of a token is stored; `name` is the node's or the user's."""
+    """A stored credential: only the SHA-256 of a token is stored; `name` is that of the node or the user."""
 
     token_hash: str
     name: str

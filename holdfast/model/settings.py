@@ -30,7 +30,7 @@ class AgentSettings:
     state_dir: str = "/var/lib/holdfast"
     verdict_file: str = "/run/holdfast/verdict.json"
     listen: str = "127.0.0.1:9476"  # '' switches the loopback HTTP server off
-    manifest: str = ""  # what this node should have; written by `holdfast node learn`
+    manifest: str = ""  # file with the expected parts of this node, written by `holdfast node learn`
     mounts: tuple[str, ...] = ("/",)  # local file systems to watch
     shared_mounts: tuple[str, ...] = ()  # shared storage that must answer within a deadline
     modules: tuple[str, ...] = ()  # kernel modules that must be loaded
@@ -38,7 +38,7 @@ class AgentSettings:
     suite: str = "1"  # name of the full suite that this configuration defines; the policy refers to it
 
 
-AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # what an agent can carry out
+AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # verbs that an agent can carry out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,12 @@ class ControllerSettings:
     """The controller that the agent reports to, and the orders it obeys."""
 
     url: str = ""  # such as https://holdfast.example:9477; '' means that it does not report
-    standby_urls: tuple[str, ...] = ()  # other controllers of the same store, asked when this one does not answer
+    standby_urls: tuple[str, ...] = ()  # other controllers of the same store, used if this one does not answer
     join_token_file: str = ""  # lets the agent enrol, also again when its credential has expired
     credential_file: str = ""  # '' means `credential` in the state directory
-    ca_file: str = ""  # '' trusts what this machine trusts
+    ca_file: str = ""  # '': the certificates that this machine trusts
     pool: str = "default"
-    place: Mapping[str, str] = field(default_factory=dict)  # what it shares with others: rack, loop, leaf, feed
+    place: Mapping[str, str] = field(default_factory=dict)  # rack, loop, leaf, feed that the node shares with others
     obeys: tuple[str, ...] = ("retest",)  # verbs that are carried out; every other order is refused
     timeout_seconds: float = 15.0  # timeout of one request
     retest_budget_seconds: float = 1800.0  # a suite that takes longer is ended and counts as unknown

@@ -11,7 +11,7 @@ _YEAR_2100 = 4_102_444_800.0
 
 
 def usable_time(at: float) -> float:
-    """Seconds since the epoch; 0.0 for what no clock can have written, such as digits that were taken for a stamp."""
+    """Seconds since the epoch; 0.0 for an impossible time, such as digits that look like a time stamp."""
     return at if 0.0 < at < _YEAR_2100 else 0.0
 
 
@@ -28,9 +28,9 @@ class Event:
     """Something that happened, with its source text. Equal messages in a storm are one event with a count."""
 
     kind: str  # xid, sxid, aer, mlx5, oom, ...: see docs/events.md
-    at: float  # seconds since the epoch; 0.0 where the text carries no usable time
+    at: float  # seconds since the epoch; 0.0 if the text has no usable time
     text: str
-    subject: Subject = ""  # filled where the source knows it; else `device` is resolved by the inventory
+    subject: Subject = ""  # filled if the source knows it; otherwise the inventory resolves `device`
     device: str = ""  # the address the text names, normalised: '0000:9b:00', 'mlx5_4', 'sda'
     code: int | str | None = None
     severity: str = ""  # fatal, nonfatal, correctable, warning, info
@@ -42,7 +42,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one source saw at one moment."""
+    """The result of one read of one source."""
 
     source: str
     at: float

@@ -28,7 +28,7 @@ def mount(node_name: str, path: str) -> Subject:
 
 
 def storage(node_name: str, path: str) -> Subject:
-    """A shared file system as this node reaches it; apart from `mount`, whose questions are about local disks."""
+    """A shared file system as this node reaches it. `mount` is for local disks."""
     return f"node/{node_name}/storage/{path.strip('/') or 'root'}"
 
 
@@ -38,7 +38,7 @@ def job(job_id: str) -> Subject:
 
 
 def kind(subject: Subject) -> str:
-    """What sort of thing it is: node, gpu, nic, pci, nvswitch, mount, ..."""
+    """The type of a subject: node, gpu, nic, pci, nvswitch, mount, ..."""
     parts = subject.split("/", 3)
     return parts[2] if len(parts) > 2 else parts[0]
 

@@ -1,7 +1,7 @@
-"""Topology: what cools, powers, connects, runs on, checkpoints to, feeds and blocks what, as one graph.
+"""Topology: one graph of equipment, nodes and jobs. Its edges: cools, powers, connects, runs on, checkpoints to, ...
 
-An edge points from what acts to what is acted on. Parts (node/n1/gpu/3 of node/n1) need no edge: their address names
-their parent.
+An edge points from cause to effect: from a coolant unit to the rack that it cools. Parts (node/n1/gpu/3 of node/n1)
+need no edge, because their address names their parent.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ KINDS = ("cools", "powers", "connects", "runs_on", "checkpoints_to", "feeds", "b
 """cdu cools rack; feed powers rack; switch connects node; node carries job (runs_on); storage keeps a job's
 checkpoints (checkpoints_to); pool feeds pool, storage feeds job; job blocks milestone."""
 MOST_WALKS = 4096
-PART = "part"  # between a thing and its parts, never written
+PART = "part"  # the implicit edge between a whole and its parts; no file contains it
 
 
 class Edge(NamedTuple):
@@ -49,26 +49,26 @@ class Topology:
         return frozenset(self.targets) | frozenset(self.sources)
 
     def down(self, subject: Subject, kinds: Collection[str] | None = None) -> tuple[Subject, ...]:
-        """Everything it acts on, nearest first, without itself."""
+        """All subjects that this one acts on, nearest first, without itself."""
         return tuple(self._walk(subject, kinds, down=True))[1:]
 
     def up(self, subject: Subject, kinds: Collection[str] | None = None) -> tuple[Subject, ...]:
-        """Everything that acts on it, nearest first, without itself. A part is acted on through its whole."""
+        """All subjects that act on this one, nearest first, without itself. A part is reached through its whole."""
         return tuple(self._walk(subject, kinds, down=False))[1:]
 
     def path(self, cause: Subject, symptom: Subject, kinds: Collection[str] | None = None) -> tuple[Subject, ...]:
-        """The shortest way from cause to symptom, both included; empty where there is none."""
+        """The shortest path from cause to symptom, both included; empty if there is none."""
         return self.paths(cause, (symptom,), kinds)[0]
 
     def paths(
         self, cause: Subject, symptoms: Iterable[Subject], kinds: Collection[str] | None = None
     ) -> list[tuple[Subject, ...]]:
-        """The same for many symptoms in one walk. A part that no edge names is reached through its whole."""
+        """Shortest paths to many symptoms in one walk. A part that no edge names is reached through its whole."""
         before = self._walk(cause, kinds, down=True)
         return [_way_back(before, cause, symptom) for symptom in symptoms]
 
     def peers(self, subject: Subject) -> tuple[Subject, ...]:
-        """Others of its kind that share every direct parent with it."""
+        """Subjects of the same kind with the same direct parents."""
         parents = {(edge.kind, edge.source) for edge in self.sources.get(subject, ())}
         if not parents:
             return ()
@@ -119,7 +119,7 @@ class Topology:
         if down and not place.startswith("job/"):
             yield from self._parts.get(place, ())
         elif (whole := whole_of(place)) is not None:
-            # Upwards a part is acted on through its whole; downwards a rank holds up its job.
+            # Upwards a part is reached through its whole; downwards a slow rank delays its job.
             yield whole
 
     @cached_property
@@ -134,7 +134,7 @@ class Topology:
 
 @lru_cache(maxsize=1 << 17)
 def whole_of(subject: Subject) -> Subject | None:
-    """node/n1 for node/n1/gpu/3; None for what is whole itself."""
+    """node/n1 for node/n1/gpu/3; None for a subject that is not a part."""
     parts = subject.split("/")
     return "/".join(parts[:2]) if len(parts) > 2 else None
 

@@ -1,1 +1,1 @@
-"""Failures to money and lost progress. Pure: plans, reports and simulation checks share the formulas."""
+"""Formulas that turn failures into money and lost progress. Pure. Plans, reports and simulations share them."""

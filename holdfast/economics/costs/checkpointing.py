@@ -1,4 +1,4 @@
-"""Checkpoint interval, and the useful work that a run then delivers.
+"""The best checkpoint interval, and the useful work of a run with it.
 
 d is the time a write stops the run, M the mean time between the job's failures, R the time of a restart, tau the
 computing time between writes (Young's is often reported as the whole period). Failures are independent with a constant
@@ -11,10 +11,10 @@ from math import exp, expm1, sqrt
 from holdfast.economics.costs.feasible import NoProgress, not_negative, positive
 from holdfast.model.ledger import Ledger
 
-MOST_WRITES = 5.0  # times between failures that a write may take: then one checkpoint in 150 is finished
-MOST_EXPONENT = 500.0  # beyond it the wait is longer than the age of the universe
-NEWTON_STEPS = 4  # three reach the last digit from Daly's interval for every possible write
-TRUSTED_LOSS = 0.25  # the closed form and an event-driven model agree to 1.4 % below it, and not above
+MOST_WRITES = 5.0  # longest write, in times between failures: with it, one checkpoint in 150 is finished
+MOST_EXPONENT = 500.0  # larger exponents give a wait longer than the age of the universe
+NEWTON_STEPS = 4  # from Daly's interval, three steps reach full precision for every possible write
+TRUSTED_LOSS = 0.25  # below this loss, the closed form and an event-driven model agree to 1.4 %
 
 
 def young(write: float, between: float) -> float:
@@ -62,7 +62,7 @@ def refuse_hopeless(write: float, between: float, restart: float = 0.0) -> None:
 
 
 def expected_ledger(interval: float, write: float, between: float, restart: float) -> Ledger:
-    """Where the time of one interval goes on average, to the last second. Exact, not first order.
+    """The average ledger of one interval. Exact, not first order.
 
     With L = tau + d and F = e^(L/M) - 1 failures for each interval that succeeds: total M F e^(R/M).
     """
@@ -93,7 +93,7 @@ def best_ettr(write: float, between: float, restart: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ClosedForm:
-    """Meta's small-loss form, and whether it may be trusted here."""
+    """Meta's formula for small losses, and whether it is valid here."""
 
     ettr: float
     lost: float  # share of time discarded or restarting
@@ -101,14 +101,14 @@ class ClosedForm:
 
 
 def closed_form(interval: float, write: float, between: float, restart: float) -> ClosedForm:
-    """(1 - (R + dt/2)/M) / (1 + w/dt), arXiv 2410.21680. Knows no failure during a restart; clamped at 0."""
+    """(1 - (R + dt/2)/M) / (1 + w/dt), arXiv 2410.21680. It ignores failures during a restart and is clamped at 0."""
     lost = (restart + interval / 2) / between
     value = max(0.0, 1 - lost) / (1 + write / interval)
     return ClosedForm(value, lost, lost < TRUSTED_LOSS)
 
 
 def write_seconds_for(target: float, between: float, restart: float) -> float:
-    """The longest write with which a run still reaches the target at its best interval."""
+    """The longest write that lets a run reach the target at its best interval."""
     ceiling = exp(-restart / between)
     if target >= ceiling:
         raise NoProgress(

@@ -8,7 +8,7 @@ from holdfast.economics.costs.feasible import BadNumber, share
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Below this uptime, so much of the month's fee is credited."""
+    """Below this uptime, the supplier credits a share of the month's fee."""
 
     uptime: float
     credit: float
@@ -18,12 +18,12 @@ class Tier:
 class Agreement:
     name: str
     tiers: tuple[Tier, ...]
-    cap: float = 1.0  # of the fee
-    claim_days: int = 30  # no supplier found credits by itself
+    cap: float = 1.0  # share of the fee
+    claim_days: int = 30  # days to claim; no known supplier credits without a claim
     source: str = ""
 
     def credit_share(self, uptime: float) -> float:
-        """Of the fee of what was down: the best tier that the uptime misses."""
+        """Credited share of the fee of the failed nodes: that of the best tier that the uptime misses."""
         share("uptime", uptime)
         return min(self.cap, max((tier.credit for tier in self.tiers if uptime < tier.uptime), default=0.0))
 
@@ -33,8 +33,8 @@ class Outage:
     node: str
     begin: float
     end: float
-    what: str  # the check, or what an operator did
-    seen: str = ""  # what it saw
+    what: str  # the check, or the operator's command
+    seen: str = ""  # the check's reason
 
     @property
     def description(self) -> str:
@@ -43,7 +43,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditClaim:
-    """One node's month: what can be claimed and what shows it."""
+    """One node's month: the claim and its evidence."""
 
     node: str
     down_seconds: float

@@ -4,11 +4,11 @@ from math import isfinite
 
 
 class BadNumber(ValueError):
-    """A number that no fleet has; the message names it and what was expected."""
+    """A number is out of range; the message names it and the expected range."""
 
 
 class NoProgress(ValueError):
-    """The question has an answer, and it is: never. The message says why."""
+    """The run never makes progress; the message says why."""
 
 
 def positive(name: str, value: float) -> float:

@@ -1,4 +1,4 @@
-"""The price of an incident, live or of a drill: the losses of its jobs in five layers, so far and if it continues."""
+"""The price of a live or staged incident: the losses of its jobs in five layers, so far and if it continues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -14,7 +14,7 @@ LARGE = 100_000.0
 
 @lru_cache(maxsize=4096)
 def gamma_cdf(shape: float, x: float) -> float:
-    """Chance that a Gamma(shape, 1) variable is at most x: the regularised lower incomplete gamma function."""
+    """Probability that a Gamma(shape, 1) variable is at most x: the regularised lower incomplete gamma function."""
     if x <= 0:
         return 0.0
     if x == inf:
@@ -27,7 +27,7 @@ def gamma_cdf(shape: float, x: float) -> float:
 
 
 def gamma_quantile(shape: float, chance: float) -> float:
-    """The x below which a Gamma(shape, 1) variable stays with this chance."""
+    """The quantile of a Gamma(shape, 1) variable."""
     if chance <= 0:
         return 0.0
     low, high = 0.0, shape + 10 * sqrt(shape) + 10
@@ -42,7 +42,7 @@ def gamma_quantile(shape: float, chance: float) -> float:
 
 
 def chi_square_tail(value: float, degrees: int) -> float:
-    """Chance of a chi-square variable above the value: the p of a log-rank test."""
+    """Probability of a chi-square variable above the value: the p value of a log-rank test."""
     return 1 - gamma_cdf(degrees / 2, value / 2)
 
 
@@ -54,7 +54,7 @@ def poisson_cdf(count: int, mean: float) -> float:
 
 
 def poisson_quantile(chance: float, mean: float) -> int:
-    """The smallest count that is not exceeded with at least this chance."""
+    """The smallest count that is not exceeded with at least this probability."""
     low, high = -1, int(mean + 10 * sqrt(mean) + 10)
     while poisson_cdf(high, mean) < chance:
         low, high = high, 2 * high

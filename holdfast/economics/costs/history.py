@@ -23,19 +23,19 @@ class NodeStageChange:
 @dataclass(frozen=True, slots=True)
 class FleetHistory:
     failures: int  # nodes that failed in service or in the test after it
-    service_seconds: float  # of all nodes together
-    repairs: tuple[float, ...]  # seconds from failure to ready, of those that came back
+    service_seconds: float  # sum over all nodes
+    repairs: tuple[float, ...]  # seconds from failure to ready, of nodes that returned
     still_out: int
 
     @property
     def mean_repair_seconds(self) -> float | None:
-        """None if none came back. Those still out are not in it, so it is too short rather than too long."""
+        """Mean repair time; None if no node returned. Nodes still out are not counted, so it tends to be too short."""
         return sum(self.repairs) / len(self.repairs) if self.repairs else None
 
 
 def read(changes: Sequence[NodeStageChange], now: float) -> FleetHistory:
-    """Only nodes that changed are seen; each counts from its first change on. Cleaning and testing between two
-    workloads is neither service nor repair."""
+    """Reads the transitions. Each node counts from its first change on. Cleaning and testing between two workloads is
+    neither service nor repair."""
     of_node: dict[str, list[NodeStageChange]] = {}
     for change in sorted(changes, key=lambda change: change.at):
         of_node.setdefault(change.node, []).append(change)
@@ -56,7 +56,7 @@ def read(changes: Sequence[NodeStageChange], now: float) -> FleetHistory:
 
 
 def _is_failure(change: NodeStageChange) -> bool:
-    """An operator's word is no failure, nor is a new node that never passed its first test."""
+    """Whether the change is a failure. An operator's command and a new node's failed first test are not."""
     if change.event is EventKind.FAILED:
         return change.before in IN_SERVICE | BETWEEN_WORKLOADS
     return change.event is EventKind.TEST_FAILED and change.before is Stage.TESTING

@@ -8,7 +8,7 @@ from holdfast.model.account import LABOUR, Layer, sum_layers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentLoss:
-    """Hours, GPUs and money. What is not known stays at its default, and the layer says so."""
+    """Hours, GPUs and money of an incident. Unknown values keep their default, and the layer says so."""
 
     gpus: float
     price: float  # per GPU-hour
@@ -18,17 +18,17 @@ class IncidentLoss:
     rework_hours: float = 0.0  # half an interval after a crash; since the last verified checkpoint after corruption
     slow_share: float = 0.0
     slow_hours: float = 0.0
-    blast_gpus: float = 0.0  # waiting for the repair after the job went on
+    blast_gpus: float = 0.0  # GPUs that wait for the repair while the job continues
     repair_hours: float = 0.0
-    alternative_price: float = 0.0  # what another use would have paid per GPU-hour
-    queued_chance: float = 0.0  # that another job was waiting for the capacity
+    alternative_price: float = 0.0  # price of another use, per GPU-hour
+    queued_chance: float = 0.0  # probability that another job waited for the capacity
     people: float = 0.0
-    people_hours: float = 0.0  # of each
+    people_hours: float = 0.0  # hours of each person
     wage: float = 140.0
-    day_value: float | None = None  # of the schedule; no one publishes one
+    day_value: float | None = None  # value of a day of the schedule; there are no public figures
     float_days: float = 0.0
     critical_chance: float = 1.0
-    slip_hours: float | None = None  # as the ledger of loss says; None: what is beyond the float
+    slip_hours: float | None = None  # from the ledger of loss; None: the delay beyond the float
 
     @property
     def down_hours(self) -> float:
@@ -40,12 +40,12 @@ class IncidentLoss:
 
     @property
     def lost_gpu_hours(self) -> float:
-        """Progress that the job lost; idle blast-radius GPUs are paid for but were not its progress."""
+        """GPU-hours of lost progress. Idle GPUs in the blast radius are paid for, but made no progress."""
         return self.gpus * self.delay_hours
 
 
 def layers(incident: IncidentLoss) -> tuple[Layer, ...]:
-    """Five, always all of them."""
+    """The five layers; always all of them."""
     _checked(incident)
     i = incident
     idle = i.blast_gpus * i.repair_hours

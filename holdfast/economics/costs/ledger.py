@@ -15,7 +15,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class LostHours:
-    """Hours of one job; times its GPUs they are GPU-hours. `slip`: by which its milestone is later, in the others."""
+    """Lost hours of one job. `slip`: the part that delays its milestone; the other fields contain it too."""
 
     slow: float = 0.0
     down: float = 0.0
@@ -37,15 +37,16 @@ class LostHours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossSeries:
-    """What a job lost, by time: of each span its share that was slow (0 to 1) and its share that stood still."""
+    """Losses of a job over time: for each span the share lost to slowness (0 to 1) and the share without progress."""
 
     times: Sequence[float]  # the end of each span
     step: float  # seconds of each span
     slow: Sequence[float]
     down: Sequence[float]
-    redone: Sequence[tuple[float, float]] = ()  # when work began again, and how many hours of it
-    stops: Sequence[tuple[float, float]] = ()  # from the last step to the next one, exact, in addition to the spans
-    settled: float | None = None  # what is later waits: whether it was a stop is not known yet
+    redone: Sequence[tuple[float, float]] = ()  # restart time, and hours of repeated work
+    # exact times from the last step to the next one, in addition to the spans
+    stops: Sequence[tuple[float, float]] = ()
+    settled: float | None = None  # later losses wait until it is known whether the job stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class LossClaim:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """Of a milestone: hours that its jobs may lose before it is late."""
+    """The float of a milestone: hours that its jobs may lose before it is late."""
 
     milestone: str
     hours: float
@@ -64,9 +65,9 @@ class Float:
 
 @dataclass(slots=True)
 class LossLedger:
-    _until: dict[str, float] = field(default_factory=dict)  # of a job: attributed up to then
-    _repeated: dict[str, float] = field(default_factory=dict)  # of a job: its last restart that was attributed
-    _lost: dict[tuple[str, str], LostHours] = field(default_factory=dict)  # of an incident and a job
+    _until: dict[str, float] = field(default_factory=dict)  # job -> time up to which its losses are attributed
+    _repeated: dict[str, float] = field(default_factory=dict)  # job -> its last attributed restart
+    _lost: dict[tuple[str, str], LostHours] = field(default_factory=dict)  # (incident, job) -> lost hours
     delays: dict[str, float] = field(default_factory=dict)
     """Hours that a job of a milestone lost to incidents, those that are over too: this is stored."""
 
@@ -76,8 +77,10 @@ class LossLedger:
         claims: Mapping[str, LossClaim],
         floats: Mapping[str, Float] | None = None,
     ) -> None:
-        """Attributes the loss since the last call to the incidents that claim the job. Without a claim it waits for
-        one."""
+        """Attributes the loss since the last call to the incidents that claim the job.
+
+        Without a claim, the loss waits.
+        """
         lost: list[tuple[float, str, list[str], LostHours]] = []
         for job, losses in sorted(losses_by_job.items()):
             mine = {name: claim for name, claim in claims.items() if job in claim.jobs}
@@ -110,25 +113,25 @@ class LossLedger:
         return [(at, names, lost) for at, names, lost in held if names and lost.hours]
 
     def _late(self, job: str, lost: LostHours, floats: Mapping[str, Float]) -> LostHours:
-        """With the hours by which its milestone is later than before: what this job lost beyond the float and beyond
-        what any other job of the milestone lost."""
+        """Adds the delay of the milestone: this job's loss beyond the float and beyond the losses of the milestone's
+        other jobs."""
         slack = self.slack(job, floats)
         self.delays[job] = self.delays.get(job, 0.0) + lost.hours
         return LostHours(lost.slow, lost.down, lost.redone, max(0.0, lost.hours - slack))
 
     def slack(self, job: str, floats: Mapping[str, Float]) -> float:
-        """Hours that a job can still lose before its milestone is later."""
+        """Hours that a job can still lose before its milestone is late."""
         own = floats[job]
         others = [self.delays.get(other, 0.0) for other, one in floats.items() if one.milestone == own.milestone]
         return max([own.hours, *others]) - self.delays.get(job, 0.0)
 
     def restore(self, incident: str, job: str, lost: LostHours, until: float) -> None:
-        """What is stored of an open incident: it is not lost with the process, nor attributed twice after it."""
+        """Restores the stored losses of an open incident after a restart, so that none is lost or attributed twice."""
         self._lost[incident, job] = lost
         self._until[job] = max(until, self._until.get(job, until))
 
     def close(self, incident: str) -> None:
-        """Over: what it held up from now on is another's. The float that it used stays used."""
+        """Closes an incident: it gets no later losses. The float that it used stays used."""
         for key in [key for key in self._lost if key[0] == incident]:
             del self._lost[key]
 
@@ -136,16 +139,16 @@ class LossLedger:
         return self._lost.get((incident, job), LostHours())
 
     def until(self, job: str) -> float | None:
-        """Up to when its losses are attributed; None: nothing of it yet."""
+        """The time up to which the job's losses are attributed; None: nothing yet."""
         return self._until.get(job)
 
     def job(self, job: str) -> LostHours:
-        """Of all open incidents together."""
+        """Lost hours of a job over all open incidents."""
         return _sum(lost for (_, name), lost in self._lost.items() if name == job)
 
 
 def _pieces(begin: float, end: float, claims: Mapping[str, LossClaim]) -> list[tuple[float, float]]:
-    """A span, cut where another incident begins to claim the job."""
+    """Splits a span where another incident begins to claim the job."""
     cuts = sorted({begin, end, *(claim.since for claim in claims.values() if begin < claim.since < end)})
     return list(pairwise(cuts)) if end > begin else []
 

@@ -1,4 +1,4 @@
-"""Checkpoints of several levels: memory for the frequent small failures, storage for the rare large ones.
+"""Checkpoints on several levels: memory for frequent small failures, storage for rare large ones.
 
 First order, as for a single level: sqrt(2 d lambda) each, plus the restarts. Trust it while the waste is below 25 %.
 """
@@ -14,7 +14,7 @@ from holdfast.economics.costs.feasible import NoProgress, not_negative, positive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """Where a copy lies, what writing it costs the run, and how often only this level or a higher one can help."""
+    """A level of storage: the cost of a write, and the rate of failures that need this level or a higher one."""
 
     name: str
     write_seconds: float
@@ -27,14 +27,14 @@ class Schedule:
     """Every level's interval; each is a whole multiple of the one below it."""
 
     intervals: dict[str, float]
-    multiples: tuple[int, ...]  # of the level below; 1 for the first
+    multiples: tuple[int, ...]  # in intervals of the level below; 1 for the first
     waste: float  # share of time lost to writes, repeated work and restarts
-    unnested: float  # the same if intervals need not nest: what nesting can cost
+    unnested: float  # the waste without nesting; the difference is the cost of nesting
     valid: bool
 
 
 def single_waste(level: Level) -> float:
-    """At the best interval sqrt(2 d / lambda)."""
+    """The waste of one level at its best interval sqrt(2 d / lambda)."""
     positive("write time", level.write_seconds)
     not_negative("failure rate", level.failures_per_second)
     return sqrt(2 * level.write_seconds * level.failures_per_second) + (
@@ -43,7 +43,7 @@ def single_waste(level: Level) -> float:
 
 
 def schedule(levels: Sequence[Level]) -> Schedule:
-    """The best nested schedule of levels, given from the cheapest up.
+    """The best nested schedule of levels, in order of cost, the cheapest first.
 
     With multiples K_i of the first interval t, waste = A/t + B t/2 + C, A = sum d_i/K_i, B = sum lambda_i K_i;
     so t = sqrt(2 A/B), and only the whole numbers are searched, around the free optimum.
@@ -71,7 +71,7 @@ def schedule(levels: Sequence[Level]) -> Schedule:
 
 
 def _near(ratio: float) -> range:
-    """Whole numbers around a ratio; a level that should be written more often than the one below is written with it."""
+    """Whole numbers around a ratio, at least 1: no level is written more often than the level below."""
     middle = max(1, round(ratio))
     return range(max(1, middle - 2), middle + 3)
 
@@ -80,7 +80,7 @@ def _near(ratio: float) -> range:
 class Tiers:
     """Memory in front of storage, compared with storage alone."""
 
-    with_memory: float  # waste
+    with_memory: float  # share of time lost
     storage_only: float
     schedule: Schedule
 
@@ -92,7 +92,7 @@ class Tiers:
 def memory_or_storage(memory: Level, storage: Level, memory_overhead: float = 0.0) -> Tiers:
     """Memory wins if sqrt(2 d_m l1) + sqrt(2 d_s l2) + overhead stays below sqrt(2 d_s (l1+l2)), restarts included.
 
-    `memory` bears the failures that leave a copy in memory, `storage` those that do not.
+    `memory` recovers failures that leave a copy in memory, `storage` all others.
     """
     plan = schedule([memory, storage])
     alone = Level(
@@ -105,7 +105,7 @@ def memory_or_storage(memory: Level, storage: Level, memory_overhead: float = 0.
 
 
 def storage_write_seconds_for(target: float, memory: Level, storage: Level) -> float:
-    """The longest storage write with which a run with a memory tier still reaches the target. First order."""
+    """The longest storage write that lets a run with a memory tier reach the target. First order."""
     left = 1 - target - single_waste(memory) - storage.failures_per_second * storage.restart_seconds
     if left <= 0:
         raise NoProgress(

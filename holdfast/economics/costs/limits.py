@@ -1,8 +1,8 @@
 """How large a run can grow before failures stop it.
 
-m is the mean time between failures of one GPU, S the state to write. The wall is where a write takes as long as the
-time between failures: goodput is zero there, so sizes at 90 % and 50 % are reported too. Derived here from
-first principles; it matches what Epoch AI published in 2024 for storage. Their network model for memory was not seen.
+m is the mean time between failures of one GPU, S the state to write. At the wall a write takes as long as the time
+between failures, and goodput is zero. So sizes at 90 % and 50 % are reported too. The derivation is our own; it matches
+the figures of Epoch AI (2024) for storage. Their network model for memory was not available.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ GROWTH = 0.5  # state grows with the square root of the GPUs: compute ~ n and pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaledRun:
-    """A run at its reference size, and how its state and its bandwidth grow from there."""
+    """A run at its reference size, and how its state and bandwidth grow with its size."""
 
     gpu_seconds_between: float  # m
     state_bytes: float
-    bytes_per_second: float  # of storage; of one GPU's link for a memory tier
+    bytes_per_second: float  # bandwidth of storage, or of one GPU's link for a memory tier
     reference_gpus: float = 16_384.0
     growing: bool = False  # the model grows with the cluster
     network_exponent: float = 0.0  # bandwidth ~ n^exponent; 0 is storage of a fixed size, 1 a full bisection
@@ -36,7 +36,7 @@ class ScaledRun:
         return self.gpu_seconds_between / gpus
 
     def goodput(self, gpus: float) -> float:
-        """At the best interval; 0 where no progress is possible."""
+        """Goodput at the best interval; 0 if no progress is possible."""
         try:
             return best_ettr(self.write_seconds(gpus), self.between(gpus), self.restart_seconds)
         except NoProgress:
@@ -46,7 +46,7 @@ class ScaledRun:
 def wall(run: ScaledRun) -> float:
     """GPUs at which a write takes as long as the time between failures. No restart time: see `stalled_by_restarts`.
 
-    S(n)/(b n^g) = m/n, so n^(1-g+growth) = m b n0^growth / S0; without a wall it is infinite.
+    S(n)/(b n^g) = m/n, so n^(1-g+growth) = m b n0^growth / S0. Infinite if there is no wall.
     """
     positive("state", run.state_bytes)
     positive("bandwidth", run.bytes_per_second)
@@ -59,12 +59,12 @@ def wall(run: ScaledRun) -> float:
 
 
 def stalled_by_restarts(run: ScaledRun) -> float:
-    """GPUs at which failures come as fast as restarts: the wall that faster storage does not move."""
+    """GPUs at which failures are as frequent as restarts are long. Faster storage does not move this wall."""
     return run.gpu_seconds_between / run.restart_seconds if run.restart_seconds else inf
 
 
 def largest(run: ScaledRun, goodput: float) -> float:
-    """The most GPUs that still deliver this share of their time; infinite if it never falls below it."""
+    """The largest number of GPUs with at least this goodput; infinite if goodput never falls below it."""
     if not 0 < goodput < 1:
         raise NoProgress(f"goodput: expected a share between 0 and 1, found {goodput:g}")
     low, high = 0.0, log(1e30)

@@ -1,7 +1,7 @@
 """A month of a fleet, from the controller's store: productive node-seconds, and the causes of the unproductive ones.
 
-An allocated node counts as productive unless it was known to be degraded; the controller does not know
-what its job did. If a job died with a node and its checkpoint interval is known, half an interval is rework.
+An allocated node counts as productive unless it was degraded, because the controller does not see the job's progress.
+If a job died with a node and its checkpoint interval is known, half an interval counts as rework.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ class StageChange(NodeStageChange):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Some seconds of one node: how they were used, by which job, and why they were lost."""
+    """Some seconds of one node: their use, the job, and the cause if they were lost."""
 
     node: str
     begin: float
@@ -67,7 +67,7 @@ def slices(
 
 
 def outages(found: Iterable[Slice]) -> list[Outage]:
-    """When a node was out of service by failure: the evidence of a claim. One from its first to its last stage."""
+    """Times that a node was out of service after a failure, each as one outage: the evidence of a claim."""
     made: list[Outage] = []
     for one in found:
         if one.part != "waiting":
@@ -85,7 +85,7 @@ def _allocated(one: Slice) -> bool:
 
 
 def _staged(node: str, moves: Sequence[StageChange], begin: float, end: float) -> list[Slice]:
-    """By the stages of the node's life. What was before its first change no one knows."""
+    """Slices by the node's stages. The time before its first change is unknown."""
     found: list[Slice] = []
     since, part, cause, out, seen, degraded = begin, "unknown", UNSEEN, "", "", ""
     for change in moves:
@@ -102,8 +102,8 @@ def _staged(node: str, moves: Sequence[StageChange], begin: float, end: float) -
 
 
 def _out_by(change: StageChange, before: str, seen: str) -> tuple[str, str]:
-    """Why a node is out of service, and what was seen; nothing once it is ready again. What follows,
-    such as a person who takes the node, is not the reason that it is out."""
+    """Why a node is out of service, with the reason; nothing after it is ready again. Later events, such as an operator
+    who takes over the node, do not change the cause."""
     if change.after in IDLE or change.after is Stage.ALLOCATED:
         return "", ""
     failed = change.event in (EventKind.FAILED, EventKind.TEST_FAILED)
@@ -129,7 +129,7 @@ def _meaning(stage: Stage, out: str, degraded: str) -> tuple[str, str]:
 
 
 def _split_by_job(one: Slice, jobs: Sequence[Job], checkpoint_interval: float) -> list[Slice]:
-    """Allocated time is shared out to the jobs that ran there then; two at once on a node count as the first."""
+    """Splits allocated time by job. Of two jobs on a node at once, the first counts."""
     found: list[Slice] = []
     since = one.begin
     for job in sorted((job for job in jobs if job.start is not None), key=lambda job: job.start or 0.0):

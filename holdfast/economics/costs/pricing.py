@@ -8,13 +8,13 @@ from holdfast.economics.costs.feasible import NoProgress, not_negative, positive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """One supplier's price and what its machines deliver of every paid hour."""
+    """One supplier's price and goodput."""
 
     name: str
     price: float  # per GPU-hour
     goodput: float  # productive share of paid time
     extras: float = 0.0  # storage, support, set-up, labour: per GPU-hour
-    credits: float = 0.0  # paid back: per GPU-hour
+    credits: float = 0.0  # credits per GPU-hour
 
     @property
     def paid(self) -> float:
@@ -40,7 +40,7 @@ class Recovery:
     """The stages of one failure, in hours; the job's GPUs, and those that wait for the repair."""
 
     job_gpus: float
-    blast_gpus: float  # 8 in an HGX node, 64 used of an NVL72 rack
+    blast_gpus: float  # 8 in an HGX node, 64 in use in an NVL72 rack
     identify_hours: float
     checkpoint_hours: float  # the interval; half of it is lost on average
     start_hours: float
@@ -51,8 +51,8 @@ class Recovery:
 def restart_hours(recovery: Recovery) -> Mapping[str, float]:
     """GPU-hours that one failure costs, as in SemiAnalysis's goodput expense (April 2026), not a swapped copy of it.
 
-    cold: the job waits for the repair; hot: a spare takes over, only the blast radius waits; tolerant: no one
-    rolls back, the job moves over.
+    cold: the job waits for the repair; hot: a spare takes over and only the blast radius waits; tolerant: the job
+    continues elsewhere without a rollback.
     """
     lost = recovery.identify_hours + recovery.checkpoint_hours / 2 + recovery.start_hours
     waits = recovery.repair_hours * recovery.blast_gpus
@@ -64,6 +64,6 @@ def restart_hours(recovery: Recovery) -> Mapping[str, float]:
 
 
 def restart_expense(recovery: Recovery, failures: float, price: float) -> dict[str, float]:
-    """The same as money, for this many failures."""
+    """The cost of this many failures."""
     not_negative("failures", failures)
     return {kind: hours * failures * price for kind, hours in restart_hours(recovery).items()}

@@ -25,11 +25,11 @@ def loss_chance(nodes: int, replicas: int, dead: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureDomain:
-    """What takes several nodes down at once: a rack, a feed, a loop, a switch."""
+    """Equipment whose failure takes down several nodes: a rack, a feed, a loop, a switch."""
 
     name: str
     nodes: int
-    failures_per_second: float  # of one such domain
+    failures_per_second: float  # failure rate of one such domain
 
 
 def loss_rate(
@@ -52,5 +52,5 @@ def loss_rate(
     alone = nodes * failures_per_second * chain
     if spread:
         return alone
-    # Groups lie inside the domains: the failure of a domain with a whole group loses its copies.
+    # Without spreading, a domain contains whole groups, and its failure loses their copies.
     return alone + sum(nodes / d.nodes * d.failures_per_second for d in domains if d.nodes >= replicas)

@@ -1,5 +1,5 @@
-"""How many spare nodes: those out of service are Poisson with mean nodes x rate x repair time, whatever the
-distribution of repairs (M/G/infinity). With few repair crews they queue, and Erlang's formulas take over."""
+"""The number of spare nodes. Nodes out of service are Poisson distributed with mean nodes x rate x repair time, for any
+distribution of repair times (M/G/infinity). With few repair crews, repairs queue and Erlang's formulas apply."""
 
 from dataclasses import dataclass
 from math import ceil, exp, lgamma, log
@@ -9,14 +9,14 @@ from holdfast.economics.costs.gamma import poisson_cdf, poisson_quantile
 
 
 def mean_out(nodes: float, failures_per_node_day: float, repair_days: float, swap_share: float = 1.0) -> float:
-    """Mean number of nodes in repair. Many failures are reset and return at once: only the swap share stays away."""
+    """Mean number of nodes in repair. Many nodes return at once after a reset; only the swap share needs a repair."""
     positive("nodes", nodes)
     not_negative("failures per node and day", failures_per_node_day)
     return nodes * failures_per_node_day * positive("repair time", repair_days) * share("swap share", swap_share)
 
 
 def spares_for(confidence: float, mean: float) -> int:
-    """The fewest spares that cover what is out with this chance at any time."""
+    """The smallest number of spares that covers the nodes out of service with this probability."""
     return poisson_quantile(confidence, mean)
 
 
@@ -25,7 +25,7 @@ def covered(spares: int, mean: float) -> float:
 
 
 def erlang_b(servers: int, load: float) -> float:
-    """Share of arrivals that find all servers busy and go away (loss system)."""
+    """Share of arrivals that find all servers busy and leave (loss system)."""
     blocked = 1.0
     for number in range(1, servers + 1):
         blocked = load * blocked / (number + load * blocked)
@@ -45,7 +45,7 @@ class Crews:
     """Repair by a number of crews, each on one node at a time: nodes out of service, waiting and in work."""
 
     crews: int
-    load: float  # nodes that would be in work if no one ever waited
+    load: float  # mean number of nodes under repair without queueing
 
     def __post_init__(self) -> None:
         if self.load >= self.crews:
@@ -64,11 +64,11 @@ class Crews:
         return self.load + self.waits * busy / (1 - busy)
 
     def spares_for(self, confidence: float) -> int:
-        """Sums the chances of 0, 1, 2 ... out (M/M/c) until they cover the wanted one."""
+        """Sums the probabilities of 0, 1, 2 ... nodes out (M/M/c) up to the wanted one."""
         if self.load <= 0:
             return 0
         busy = self.load / self.crews
-        # In logarithms, and relative to the likeliest, so that nothing overflows.
+        # Logarithms relative to the most likely count, so that nothing overflows.
         likeliest = _log_term(int(self.load), self.load)
         terms = [exp(_log_term(number, self.load) - likeliest) for number in range(self.crews + 1)]
         whole = sum(terms[:-1]) + terms[-1] / (1 - busy)
@@ -78,7 +78,7 @@ class Crews:
             reached += term
             if reached >= wanted:
                 return number
-        # All crews are at work; each further node that waits is `busy` times as likely as the one before.
+        # All crews work; each further waiting node is `busy` times as likely as the one before.
         left = terms[-1] * busy / (1 - busy)
         return self.crews + ceil(log((whole - wanted) / left) / log(busy))
 

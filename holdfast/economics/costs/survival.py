@@ -11,11 +11,11 @@ from holdfast.economics.costs.gamma import gamma_quantile
 
 DAYS_PER_YEAR = 365.0
 YEAR_SECONDS = DAYS_PER_YEAR * 86_400
-JEFFREYS = 0.5  # the prior's shape: about no opinion, and still an interval when nothing was seen
+JEFFREYS = 0.5  # shape of a prior with almost no information; it gives an interval even for zero failures
 
 
 def rate_from_probability(yearly_probability: float) -> float:
-    """Failures per GPU-year of a part that fails within a year with this chance."""
+    """Failures per GPU-year of a part that fails within a year with this probability."""
     if not 0 <= yearly_probability < 1:
         raise BadNumber(f"a yearly probability: expected 0 or more and below 1, found {yearly_probability:g}")
     return -log1p(-yearly_probability)
@@ -26,7 +26,7 @@ def expected_failures(gpus: float, days: float, rate: float) -> float:
 
 
 def chance_of_failure(gpus: float, days: float, rate: float) -> float:
-    """Chance of at least one failure: 1 - exp(-r N d/365), which with r = -ln(1-a) is 1 - (1-a)^(N d/365).
+    """Probability of at least one failure: 1 - exp(-r N d/365), which with r = -ln(1-a) is 1 - (1-a)^(N d/365).
 
     Holds for a constant rate and independent failures.
     """
@@ -34,21 +34,20 @@ def chance_of_failure(gpus: float, days: float, rate: float) -> float:
 
 
 def mean_seconds_between(gpus: float, rate: float) -> float:
-    """Mean time between failures of this many units together. Meta's RSC did not follow it at every size:
-    docs/agreement.md."""
+    """Mean time between failures of this many units together. Meta's RSC deviates at some sizes: docs/agreement.md."""
     return YEAR_SECONDS / (positive("rate", rate) * positive("gpus", gpus))
 
 
 @dataclass(frozen=True, slots=True)
 class Weibull:
-    """Lifetimes whose rate changes with age: shape below 1 is infant mortality, above 1 wear, 1 the constant rate."""
+    """Lifetimes whose rate changes with age: a shape below 1 is infant mortality, above 1 wear, 1 a constant rate."""
 
     shape: float
     scale_years: float
 
     @classmethod
     def with_first_year(cls, shape: float, rate: float) -> "Weibull":
-        """The one whose parts fail in their first year as often as with the constant rate."""
+        """The distribution with as many failures in the first year as the constant rate."""
         return cls(positive("shape", shape), positive("rate", rate) ** (-1 / shape))
 
     def hazard(self, age_years: float) -> float:
@@ -62,7 +61,7 @@ class Weibull:
         return -expm1(-self.expected_failures(gpus, days, age_days))
 
     def expected_failures(self, gpus: float, days: float, age_days: float = 0.0) -> float:
-        """Of first failures; what replaces a failed part is young again and not counted."""
+        """Expected number of first failures; replacement parts are not counted."""
         begin, end = age_days / DAYS_PER_YEAR, (age_days + days) / DAYS_PER_YEAR
         return gpus * (pow(end / self.scale_years, self.shape) - pow(begin / self.scale_years, self.shape))
 
@@ -77,7 +76,7 @@ class Weibull:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What observed failures say of the rate: Gamma(events + 1/2, exposure), from Jeffreys' prior."""
+    """The rate after observed failures: Gamma(events + 1/2, exposure), from Jeffreys' prior."""
 
     events: int
     gpu_years: float
@@ -98,12 +97,12 @@ class Posterior:
         return self.quantile(tail), self.quantile(1 - tail)
 
     def chance_of_failure(self, gpus: float, days: float) -> float:
-        """With the rate's uncertainty inside: 1 - (T/(T+e))^(k), T the exposure seen and e the one to come."""
+        """Probability including the rate's uncertainty: 1 - (T/(T+e))^k, with T the past and e the future exposure."""
         ahead = positive("gpus", gpus) * positive("days", days) / DAYS_PER_YEAR
         return -expm1(-(self.events + JEFFREYS) * log1p(ahead / self.gpu_years))
 
 
 def exact_interval(events: int, level: float = 0.95) -> tuple[float, float]:
-    """The classic (Garwood) interval of a Poisson count's mean: never too narrow, often a little wide."""
+    """Garwood's interval of a Poisson mean: never too narrow, often a little wide."""
     tail = (1 - level) / 2
     return gamma_quantile(events, tail) if events else 0.0, gamma_quantile(events + 1, 1 - tail)

@@ -16,13 +16,13 @@ Question = TypeVar("Question")
 class Figure:
     key: str  # its name in JSON, with the unit; '' is not in JSON
     value: Any
-    name: str = ""  # for people; '' is not in the table
+    name: str = ""  # name in the table; '' is not in the table
     shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What the headline becomes if one input were half or twice as large. None: no progress is possible."""
+    """The headline with one input halved or doubled. None: no progress is possible."""
 
     name: str
     halved: float | None
@@ -41,7 +41,7 @@ class PlanAnswer:
     figures: Sequence[Figure]
     inputs: Sequence[PlanInput]
     sensitivities: Sequence[Sensitivity] = ()
-    sensitivity_of: str = ""  # what the sensitivities are of
+    sensitivity_of: str = ""  # name of the figure that the sensitivities vary
     show: Callable[[float], str] = str
     notes: Sequence[str] = ()
     chart: Callable[[], PlanChart]  # drawn only on request
@@ -69,7 +69,7 @@ class PlanAnswer:
 def sensitivities(
     question: Question, headline: Callable[[Question], float], names: Mapping[str, str]
 ) -> list[Sensitivity]:
-    """Each input (name -> its label) halved and doubled, what matters most first. Shares stop at 1."""
+    """Each input (name -> its label) halved and doubled, the strongest effect first. Shares stop at 1."""
 
     def at(name: str, factor: float) -> float | None:
         try:
@@ -88,7 +88,7 @@ def _moved(question: Any, name: str, factor: float) -> float:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity: null, and the figure's words say why."""
+    """The value for JSON, which has no infinity: null, and the figure's text says why."""
     if isinstance(value, float) and not isfinite(value):
         return None
     if isinstance(value, dict):

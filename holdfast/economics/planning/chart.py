@@ -13,15 +13,15 @@ class ChartLine:
 @dataclass(frozen=True, slots=True)
 class PlanChart:
     title: str
-    across: str  # what is on the x axis, with its unit
+    across: str  # label of the x axis, with its unit
     up: str
     lines: tuple[ChartLine, ...]
     log_x: bool = False
-    mark: tuple[float, float] | None = None  # the answer itself
+    mark: tuple[float, float] | None = None  # the point of the answer
 
 
 def spaced(low: float, high: float, count: int = 60) -> list[float]:
-    """Points at equal ratios."""
+    """Points with equal ratios between neighbours."""
     step = (log10(high) - log10(low)) / (count - 1)
     return [float(10 ** (log10(low) + step * i)) for i in range(count)]
 

@@ -1,4 +1,4 @@
-"""How often to write checkpoints, where, and what the run then delivers."""
+"""How often and where to write checkpoints, and the resulting goodput."""
 
 from holdfast.economics.costs import checkpointing as c
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
@@ -52,7 +52,7 @@ def answer(inputs: PlanInputs, wanted: RunQuestion) -> PlanAnswer:
 
 
 def _headline(run: PlannedRun, memory: MemoryTier | None) -> str:
-    """Of the way of saving that was asked for: with a memory tier where one is worth it."""
+    """The headline of the requested way to save, with a memory tier if it pays."""
     text = f"Write a checkpoint every {time(run.best_interval)}: {percent(run.ettr)} of the time is productive."
     if memory is None:
         return text

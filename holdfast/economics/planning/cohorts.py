@@ -8,11 +8,11 @@ from holdfast.economics.planning.answer import Figure
 from holdfast.economics.planning.formatting import percent
 
 YEARS = (0.5, 1, 2, 3, 5, 10)
-CHANCE = 0.05  # below it a difference is called one
+CHANCE = 0.05  # significance level of a difference
 
 
 def figures(lives: Sequence[Lifetime], against: Sequence[Lifetime]) -> list[Figure]:
-    """Nothing of lifetimes that were not given one by one."""
+    """Figures of the lifetimes; none if the file has no single lifetimes."""
     return [*_survival(lives), *_ageing(lives), *(_difference(lives, against) if against else ())]
 
 

@@ -14,13 +14,13 @@ from holdfast.economics.planning.inputs import PlanInputs
 
 _DOMAIN = re.compile(r"(?P<name>[^=]+)=(?P<nodes>[0-9]+)@(?P<rate>[0-9.eE+-]+)")
 MOST_COPIES, MOST_DOMAIN_RATE = 16, 365.0
-CERTAIN = 1 - 1e-9  # no one knows anything rarer
+CERTAIN = 1 - 1e-9  # rarer events cannot be estimated
 DEAD_AT_ONCE = (2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
-    """Groups of this many nodes, each holding the copies of all others of its group."""
+    """Groups of this many nodes; each node holds the copies of all others of its group."""
 
     nodes: int
     replicas: int
@@ -36,7 +36,7 @@ class Copies:
         )
 
     def survives(self, failures_per_second: float) -> float:
-        """Share of the job's failures after which a copy of everything is left."""
+        """Share of the job's failures that leave a copy of everything."""
         left = 1 - self.lost_per_second / failures_per_second
         if left <= 0:
             raise NoProgress(
@@ -48,7 +48,7 @@ class Copies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyTexts:
-    """The request about copies, as the user gave it."""
+    """The options about copies, as the user gave them."""
 
     copies: str | None = None
     rebuild: str | None = None

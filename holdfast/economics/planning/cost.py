@@ -11,13 +11,13 @@ from holdfast.economics.planning.chart import ChartLine, PlanChart
 from holdfast.economics.planning.formatting import count, money
 from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, PlanInputs
 
-MOST_PRICE = 1e6  # of a GPU-hour, or of a person's
+MOST_PRICE = 1e6  # per hour of a GPU or a person
 MOST_PEOPLE, MOST_VALUE = 1e6, 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostQuestion:
-    """The request, as the user gave it."""
+    """The options, as the user gave them."""
 
     gpus: str | None
     price: str | None
@@ -77,7 +77,7 @@ PAIRS = (("slow", "slow_for"), ("blast", "repair"), ("alternative", "queued"), (
 
 
 def _half_given(wanted: CostQuestion) -> list[str]:
-    """Names of values that are given without the value that they are multiplied with."""
+    """Names of values that are given without their factor."""
     alone = [
         (one, other)
         for pair in PAIRS
@@ -90,7 +90,7 @@ def _half_given(wanted: CostQuestion) -> list[str]:
 
 
 def _chart(incident: IncidentLoss) -> PlanChart:
-    """The total by how long it went unnoticed: what quick detection is worth."""
+    """The total over the time to detection: the value of quick detection."""
     most = max(1.0, 4 * incident.detect_hours)
     points = []
     for step in range(41):

@@ -6,7 +6,7 @@ _TIMES = ((31_536_000.0, "years"), (86_400.0, "d"), (3_600.0, "h"), (60.0, "min"
 
 
 def time(seconds: float) -> str:
-    """As people say it: 3.9 min, 7.7 h."""
+    """A time in a readable unit: 3.9 min, 7.7 h."""
     if not isfinite(seconds):
         return "never"
     for size, unit in _TIMES:
@@ -16,7 +16,7 @@ def time(seconds: float) -> str:
 
 
 def percent(value: float) -> str:
-    """With as many digits as the distance from 0 or 1 needs."""
+    """A percentage with as many digits as its distance from 0 or 1 needs."""
     if 0 < value < 1 and (value > 0.9995 or value < 0.0005):
         return f"{100 * value:.4f} %" if 1e-6 < value < 1 - 1e-6 else ("almost 100 %" if value > 0.5 else "almost 0 %")
     return f"{100 * value:.1f} %" if value > 0.2 else f"{100 * value:.2f} %"

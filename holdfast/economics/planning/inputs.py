@@ -13,7 +13,7 @@ MOST_DAYS = 36_500.0
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """One input: its value in its unit, as it is shown, and who says so."""
+    """One input: value, unit, text and origin."""
 
     name: str
     value: float | str
@@ -24,7 +24,7 @@ class PlanInput:
 
 @dataclass(slots=True)
 class PlanInputs:
-    """Collects the inputs of a plan in the order they are asked for."""
+    """Collects the inputs of a plan in the order of their use."""
 
     known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Values from elsewhere for options that are not given: name -> (text, source)."""
@@ -55,7 +55,7 @@ class PlanInputs:
         return value
 
     def machines(self, name: str, text: str | None) -> float:
-        """GPUs or nodes: at least one, and no more than anybody could build."""
+        """A number of GPUs or nodes: at least one, and at most a plausible number."""
         value = self.number(name, text, "GPUs" if name == "gpus" else name)
         if not 1 <= value <= MOST_MACHINES or value != int(value):
             raise BadNumber(f"--{name}: expected 1 to {MOST_MACHINES:g}, a whole number, found {value:.10g}")

@@ -103,7 +103,7 @@ def _uncertainty(run: ScaledRun, chosen: Rate) -> list[Figure]:
 
 
 def _names(run: ScaledRun) -> dict[str, str]:
-    """What may be halved and doubled, with its label."""
+    """Inputs whose effect is shown, with their labels."""
     names = {"gpu_seconds_between": "time between failures", "state_bytes": "state", "bytes_per_second": "bandwidth"}
     return {**names, "restart_seconds": "restart"} if run.restart_seconds else names
 

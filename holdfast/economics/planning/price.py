@@ -1,4 +1,4 @@
-"""What a productive GPU-hour costs at each supplier, and what failures cost under three recovery strategies."""
+"""The price of a productive GPU-hour at each supplier, and the cost of failures under three recovery strategies."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from holdfast.economics.planning.rate import rate
 _OFFER = re.compile(
     r"(?P<name>[^=]+)=(?P<price>[0-9.]+)(?:\+(?P<extras>[0-9.]+))?(?:-(?P<credits>[0-9.]+))?@(?P<goodput>[0-9.]+%?)"
 )
-MOST_PRICE = 1e6  # of a GPU-hour
+MOST_PRICE = 1e6  # per GPU-hour
 _TIER = re.compile(r"(?<![0-9.])([0-9.]+%?):([0-9.]+%?)")
 HOURS_PER_MONTH = 730.0
 DOLLARS = "dollars per GPU-hour"
@@ -101,7 +101,7 @@ def _offer(inputs: PlanInputs, text: str) -> Offer:
 
 
 def _premiums(made: Sequence[Offer]) -> list[Figure]:
-    """How much more each may charge than the one with the poorest goodput."""
+    """The premium that each supplier may charge over the one with the lowest goodput."""
     worst = min(made, key=lambda offer: offer.goodput)
     others = [o for o in made if o is not worst]
     premiums = {o.name: break_even_premium(o.goodput, worst.goodput) for o in others}
@@ -161,7 +161,7 @@ _STAGES = {
 def _credit(
     inputs: PlanInputs, sla: str, down: str | None, machines: float, blast: float, price: float
 ) -> list[Figure]:
-    """One node down for so long in a month: what the agreement pays for it, and what the job lost."""
+    """The credit for one node's downtime in a month, next to the loss of the job."""
     tiers = _TIER.findall(sla)
     if not tiers or ",".join(":".join(tier) for tier in tiers) != sla.replace(" ", ""):
         raise BadNumber(f"--sla: expected UPTIME:CREDIT pairs such as 99.9%:10%,99%:25%, found {sla!r}")

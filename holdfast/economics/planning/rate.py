@@ -11,12 +11,12 @@ from holdfast.economics.planning.inputs import PlanInputs
 
 MOST_PER_YEAR = 365.0  # one failure per GPU and day
 CHANCE, COUNT = "%", "/y"
-THE_SAME = 0.05  # below it, a yearly chance and a count per year differ by less than 3 %
+THE_SAME = 0.05  # below it, a yearly probability and a count per year differ by less than 3 %
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Failures per GPU-year, how sure that is, and what was counted."""
+    """Failures per GPU-year, with their uncertainty and definition."""
 
     per_gpu_year: float
     posterior: Posterior | None
@@ -25,7 +25,7 @@ class Rate:
 
 
 def rate(inputs: PlanInputs, text: str | None, events: str | None = None, gpu_years: str | None = None) -> Rate:
-    """A public rate by name, a number, or own counts. A bare number below 1 is the chance to fail within a year."""
+    """A public rate by name, a number, or own counts. A number below 1 is the probability to fail within a year."""
     counted = events is not None or gpu_years is not None
     if text is None and not counted:
         text, counted = inputs.known.get("rate", (None, ""))[0], "events" in inputs.known

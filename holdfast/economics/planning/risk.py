@@ -1,4 +1,4 @@
-"""How likely a run meets a failure."""
+"""The probability that a run has a failure."""
 
 from dataclasses import dataclass
 from math import inf
@@ -14,7 +14,7 @@ from holdfast.economics.planning.inputs import MOST_DAYS, PlanInputs
 from holdfast.economics.planning.rate import Rate, rate
 
 SHAPES = (0.1, 10.0)
-RARE = 0.01  # failures
+RARE = 0.01  # expected failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,10 @@ def answer(
 
 
 def _times(risk: Risk) -> list[Figure]:
-    """Between failures, over the run; of new parts that age also to the first one, which is no 1/N."""
+    """Times between failures over the run.
+
+    For ageing new parts also the time to the first failure, which is not 1/N.
+    """
     between = risk.days * 86_400 / risk.failures if risk.failures else inf
     found = [Figure("mean_seconds_between_failures", between, "mean time between failures", time(between))]
     if risk.shape != 1 and not risk.age_days:
@@ -114,7 +117,7 @@ def _uncertainty(risk: Risk, chosen: Rate) -> list[Figure]:
         return []
     low, high = chosen.posterior.interval()
     ends = [_at(risk, risk.gpus, end) for end in (low, high)]
-    exposure = risk.failures / risk.rate  # GPU-years of a constant rate that bring as many failures
+    exposure = risk.failures / risk.rate  # GPU-years of a constant rate with as many failures
     whole = chosen.posterior.chance_of_failure(exposure, DAYS_PER_YEAR) if exposure else 0.0
     return [
         Figure("rate_95_percent", [low, high], "the rate is with 95 %", f"{low:.3g} to {high:.3g} per GPU-year"),
@@ -124,7 +127,7 @@ def _uncertainty(risk: Risk, chosen: Rate) -> list[Figure]:
 
 
 def _elsewhere(risk: Risk) -> list[Figure]:
-    """The same run at the public rates: what the choice of the rate alone does."""
+    """The same run at all public rates, to show the effect of the rate."""
     inputs = PlanInputs()
     chances = {name: _at(risk, risk.gpus, rate(inputs, name).per_gpu_year) for name in public_rates()}
     shown = ", ".join(f"{name} {_chance(chance)}" for name, chance in chances.items())
@@ -133,7 +136,7 @@ def _elsewhere(risk: Risk) -> list[Figure]:
 
 def _chart(risk: Risk, chosen: Rate) -> PlanChart:
     rare = risk.gpus * RARE / risk.failures if risk.failures else risk.gpus
-    low = min(risk.gpus / 64, rare)  # down to where a failure is rare
+    low = min(risk.gpus / 64, rare)  # from a size at which a failure is rare
     sizes = spaced(max(1.0, low), risk.gpus * 64)
     lines = [ChartLine(f"rate {chosen.name}", tuple((n, _at(risk, n, risk.rate)) for n in sizes))]
     if chosen.posterior is not None:
@@ -151,7 +154,7 @@ def _headline(risk: Risk) -> str:
 
 
 def _chance(value: float) -> str:
-    """Never certain, whatever a float says."""
+    """The probability as text; a rounded 1 is shown as less than certain."""
     return percent(min(value, 1 - 1e-12))
 
 

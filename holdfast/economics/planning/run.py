@@ -11,7 +11,7 @@ from holdfast.economics.planning.formatting import percent, time
 from holdfast.economics.planning.inputs import PlanInputs
 from holdfast.economics.planning.rate import Rate
 
-STANDSTILL = 1e-3  # productive share below which no one runs anything
+STANDSTILL = 1e-3  # productive share below which the run counts as stopped
 RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
 
 
@@ -37,7 +37,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTier:
-    """Copies in the memory of other nodes: what writing them costs, and which failures they outlive."""
+    """Copies in the memory of other nodes: the cost of a write, and the failures that they survive."""
 
     write: float
     restart: float
@@ -46,7 +46,7 @@ class MemoryTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuestion:
-    """The request, as the user gave it."""
+    """The options, as the user gave them."""
 
     gpus: str | None
     rate: str | None
@@ -70,7 +70,7 @@ def run_of(inputs: PlanInputs, wanted: RunQuestion, gpus: float, chosen: Rate) -
 
 
 def refuse_standstill(share: float, run: PlannedRun, every: str) -> None:
-    """Refuses a plan whose productive share rounds to zero, and says which time is too long compared with the time
+    """Refuses a plan whose productive share rounds to zero, and names the time that is too long compared with the time
     between failures."""
     if share < STANDSTILL:
         writes = f"a write takes {time(run.write)}{every}, a restart {time(run.restart)}"
@@ -81,7 +81,7 @@ def refuse_standstill(share: float, run: PlannedRun, every: str) -> None:
 
 
 def _write(inputs: PlanInputs, wanted: RunQuestion) -> float:
-    """How long a write stops the run, given outright or by size and bandwidth."""
+    """The time that a write stops the run: given directly, or as size and bandwidth."""
     if wanted.write is not None:
         if wanted.bandwidth is not None:
             raise BadNumber("--write and --bandwidth say the same twice: expected one of them")

@@ -114,7 +114,7 @@ def _uncertainty(fleet: SpareFleet, crews: int, wanted: float, chosen: Rate) -> 
 
 
 def _or_none(fleet: SpareFleet, wanted: float, crews: int) -> int | None:
-    """None: nodes fail faster than the crews repair them."""
+    """The result; None if nodes fail faster than the crews repair them."""
     try:
         return fleet.spares(wanted, crews)
     except NoProgress:
@@ -122,7 +122,7 @@ def _or_none(fleet: SpareFleet, wanted: float, crews: int) -> int | None:
 
 
 def _crews(inputs: PlanInputs, text: str | None) -> int:
-    """0: as many as are needed at once."""
+    """The number of crews; 0: unlimited."""
     if text is None and "crews" not in inputs.known:
         inputs.note("crews", 0, "crews", "as needed", "default: as many as are needed at once")
         return 0

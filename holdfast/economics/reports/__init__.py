@@ -1,1 +1,1 @@
-"""Reports: what was paid in a month, and the page of a plan."""
+"""Reports: the costs of a month, and the page of a plan."""

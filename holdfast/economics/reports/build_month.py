@@ -26,7 +26,7 @@ def refuse_options(by: str, out: str) -> None:
 
 
 def build(client: Client, month: str, prices: str, by: str) -> Month:
-    """`prices`: the file with the price sheet."""
+    """Builds the report. `prices`: the file with the price sheet."""
     begin, end = limits(month, time.time())
     sheet = price_sheet.load(prices)
     nodes = [row["name"] for row in client.get("/v1/nodes")["nodes"]]
@@ -39,7 +39,7 @@ def build(client: Client, month: str, prices: str, by: str) -> Month:
 
 
 def limits(month: str, now: float) -> tuple[float, float]:
-    """From its first to its last second, in UTC; a month that is not over ends now."""
+    """Begin and end of the month in UTC; the current month ends now."""
     match = re.fullmatch(r"(\d{4})-(\d{2})", month, re.ASCII)
     if match is None or not 1 <= int(match[2]) <= 12 or not 1970 <= int(match[1]) <= 9000:
         raise Refusal(f"--month: expected a month such as 2026-10, found {month!r}")
@@ -52,7 +52,7 @@ def limits(month: str, now: float) -> tuple[float, float]:
 
 
 def _changes(client: Client) -> list[StageChange]:
-    """All of them: the last change before the month gives a node's stage at its beginning."""
+    """All changes of a node: the last one before the month gives its stage at the beginning."""
     return [
         StageChange(
             node=row["node"],
@@ -110,7 +110,7 @@ def _cells(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """A thousandth of a GPU-hour, a dollar or a share is enough. A spreadsheet must not take a name for a formula."""
+    """A cell of the table, rounded to thousandths. A spreadsheet must not interpret a name as a formula."""
     if isinstance(value, str):
         return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else value
     return round(value, 3) if isinstance(value, float) else value

@@ -11,9 +11,9 @@ DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPart:
-    """What an incident cost one job; the parts of an incident add up to it."""
+    """The cost of an incident to one job; the parts add up to the incident's cost."""
 
-    job: str  # '': no job lost anything
+    job: str  # '': no job had a loss
     held_back: float
     redone: float
     cost: float
@@ -21,7 +21,7 @@ class JobPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """One incident, by the part of it that lies in the month."""
+    """One incident: its part within the month."""
 
     subject: str
     kind: str
@@ -31,8 +31,8 @@ class Priced:
     begin: float
     end: float
     gpu_hours: float
-    held_back: float  # GPU-hours of jobs that were slow or stood still
-    redone: float  # GPU-hours of work done again
+    held_back: float  # GPU-hours of slow or stopped jobs
+    redone: float  # GPU-hours of repeated work
     compute: float
     reserved: float
     rollback: float
@@ -47,8 +47,8 @@ class Priced:
 
 
 def priced(rows: Iterable[dict[str, Any]], begin: float, end: float) -> list[Priced]:
-    """The incidents that a seam found and that lay in the month, most expensive first. One that lasts beyond the month
-    counts by the share of its time."""
+    """The month's incidents that seams found, most expensive first. An incident that lasts beyond the month counts by
+    the share of its time."""
     found = []
     for row in rows:
         account = row.get("account")
@@ -93,8 +93,9 @@ def _priced(row: dict[str, Any], account: dict[str, Any], first: float, last: fl
 def _parts(
     losses: list[dict[str, Any]], layers: dict[str, float | None], hours: float, share: float
 ) -> tuple[JobPart, ...]:
-    """Every layer by what makes it: compute by hours slow and down, reserved capacity by hours down, rollback by hours
-    repeated, slip by its days' value. Labour, and what has no measure, by all hours lost."""
+    """Divides each layer among the jobs by its driver: compute by slow and stopped hours, reserved capacity by stopped
+    hours, rollback by repeated hours, slip by the value of the days. Labour and layers without a driver are divided by
+    all lost hours."""
     if not losses:
         return (JobPart(job="", held_back=0.0, redone=0.0, cost=share * sum(one or 0.0 for one in layers.values())),)
     gpus = [float(one.get("gpus") or 0.0) for one in losses]
@@ -139,7 +140,7 @@ def _held_back(loss: dict[str, Any], hours: float) -> float:
 
 
 def grouped(found: Sequence[Priced], of: Callable[[Priced], str]) -> list[tuple[str, list[Priced]]]:
-    """By cause or by owner, most expensive first."""
+    """Sums by cause or by owner, most expensive first."""
     groups: dict[str, list[Priced]] = {}
     for one in found:
         groups.setdefault(of(one), []).append(one)
@@ -147,7 +148,7 @@ def grouped(found: Sequence[Priced], of: Callable[[Priced], str]) -> list[tuple[
 
 
 def weeks(found: Sequence[Priced], begin: float, end: float) -> list[tuple[float, float]]:
-    """By week of the month: when it begins, and GPU-hours that incidents took in it."""
+    """For each week of the month: its begin and the GPU-hours lost to incidents."""
     made = []
     at = begin
     while at < end:
@@ -158,7 +159,7 @@ def weeks(found: Sequence[Priced], begin: float, end: float) -> list[tuple[float
 
 
 def forecast(found: Sequence[Priced], begin: float, end: float, month_end: float) -> float | None:
-    """What incidents will have cost by the end of a month that is not over, if it goes on as so far."""
+    """The expected cost of incidents at the end of the current month, at the rate so far."""
     lived = end - begin
     if lived < DAY or month_end <= end:
         return None

@@ -1,4 +1,4 @@
-"""A month's slices, priced and summed: whole, and by team, job, cause or supplier."""
+"""A month's slices, priced and summed: in total, and by team, job, cause or supplier."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,11 +22,11 @@ GROUPS: dict[str, Callable[[Slice, str], str]] = {
 
 @dataclass(slots=True)
 class Sum:
-    """GPU-hours by the names of the ledger, and what they cost."""
+    """GPU-hours and cost by category of the ledger."""
 
     gpu_hours: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     dollars: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
-    incident_cost: float = 0.0  # in all five layers, which are more than what was paid for the lost hours
+    incident_cost: float = 0.0  # in all five layers, which exceed the price of the lost hours
 
     def add(self, part: str, hours: float, price: float) -> None:
         self.gpu_hours[part] += hours
@@ -52,12 +52,12 @@ class Sum:
 
     @property
     def lost(self) -> float:
-        """Dollars of the watched time that bought nothing productive."""
+        """Dollars for watched time that was not productive."""
         return self.paid - self.dollars["productive"] - self.dollars["unknown"]
 
     @property
     def effective_price(self) -> float | None:
-        """Per productive GPU-hour, of the watched time; None if there was none."""
+        """Dollars per productive GPU-hour of the watched time; None without productive time."""
         hours = self.gpu_hours["productive"]
         return (self.paid - self.dollars["unknown"]) / hours if hours else None
 
@@ -76,7 +76,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """Productive time of a job on a node, and the row that it is in."""
+    """Productive time of a job on a node, and its row."""
 
     group: str
     begin: float
@@ -97,11 +97,11 @@ class Month:
     notes: list[str]
     incidents: list[Priced] = field(default_factory=list)
     month_end: float = 0.0
-    worked: dict[str, list[Worked]] = field(default_factory=dict)  # by job
+    worked: dict[str, list[Worked]] = field(default_factory=dict)  # job -> its productive times
 
     def charge(self, incidents: Sequence[Priced], month_end: float) -> None:
-        """What incidents took from jobs was not productive, though the nodes were allocated. It is taken from the rows
-        of the job, its team or the suppliers of its nodes, so that rows add up to the whole."""
+        """Moves the losses of incidents out of productive time, which counts whole allocations. They are taken from the
+        rows of the job, its team or the suppliers of its nodes, so that rows add up to the total."""
         self.incidents, self.month_end = list(incidents), month_end
         before = self.whole.gpu_hours["degraded"]
         for one in incidents:
@@ -118,8 +118,8 @@ class Month:
             self.notes = [note, *(one for one in self.notes if not one.startswith("Degraded time counts as lost"))]
 
     def _rows_of(self, job: str, incident: Priced) -> list[tuple[str, float, float]]:
-        """Rows that bear a loss: name, share and price per GPU-hour. Those in which the job worked at that time; of a
-        job that no scheduler lists, all rows by their productive hours."""
+        """Rows that a loss is taken from: name, share and price per GPU-hour. These are the rows in which the job
+        worked at that time; for a job that no scheduler lists, all rows by their productive hours."""
         found: dict[str, tuple[float, float]] = {}
         for one in self.worked.get(job, ()):
             hours = one.gpus * max(0.0, min(one.end, incident.end) - max(one.begin, incident.begin))
@@ -138,7 +138,7 @@ class Month:
         return [(name, hours / whole, paid / hours) for name, (hours, paid) in found.items()]
 
     def _take(self, name: str, kind: str, target: str, hours: float, price: float) -> None:
-        """No more than is there."""
+        """Takes hours from a row, at most its hours."""
         source = self.groups.get(name, self.whole)
         moved = min(hours, source.gpu_hours["productive"], self.whole.gpu_hours["productive"])
         if moved <= 0:
@@ -222,7 +222,7 @@ def summed(name: str, found: Sequence[Slice], sheet: Sheet, begin: float, end: f
 
 
 def _claims(found: Sequence[Slice], sheet: Sheet, begin: float, end: float) -> list[tuple[str, CreditClaim]]:
-    """Planned work is no outage that a supplier answers for; a failure is."""
+    """Claims for outages. Planned work gives no claim; failures do."""
     made = []
     down = [one for one in outages(found) if one.what not in ("quarantine", "remove", "operator", "not in service yet")]
     for supplier in sheet.suppliers:

@@ -15,7 +15,7 @@ MOST_EVIDENCE = 500
 MOST_INCIDENTS = 10
 COST_HEAD = ("GPU-hours", "compute, USD", "reserved", "rollback", "labour", "slip")
 LEAST_SHARE = 0.001
-SHOWN_OUTAGES = 20  # of one node; the document has them all
+SHOWN_OUTAGES = 20  # outages of one node on the page; the document has all
 
 
 MEANS = {
@@ -130,7 +130,7 @@ def _incidents(month: Month) -> list[str]:
 
 
 def _called(name: str) -> str:
-    """A kind of incident in words, with its name, which the runbook has."""
+    """A kind of incident: its title and its name, which the runbook has too."""
     title = kind(name).title
     return escape(name) if title == name else f"{escape(title)}<br><small>{escape(name)}</small>"
 
@@ -148,7 +148,7 @@ def _costs(mine: Sequence[Priced]) -> tuple[str, ...]:
 
 
 def _whole(dollars: float) -> str:
-    """In a column of sums: cents would only make them harder to compare."""
+    """Whole dollars, because cents make sums harder to compare."""
     return f"{dollars:,.0f}"
 
 
@@ -179,7 +179,7 @@ def _groups(month: Month) -> list[str]:
 
 
 def _claims(month: Month) -> list[str]:
-    """Each with its evidence: suppliers credit only what is claimed."""
+    """The claims with their evidence."""
     if not month.claims:
         blind = " in the time that was watched; the rest is unknown" if month.whole.gpu_hours["unknown"] else ""
         return ["<h2>Claims</h2>", f"<p>No agreement of the price sheet is missed by any node{blind}.</p>"]

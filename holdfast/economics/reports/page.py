@@ -70,7 +70,7 @@ def document(title: str, lead: str, under: str, parts: Iterable[str]) -> str:
 
 
 def tiles(figures: Sequence[tuple[str, str, str]]) -> str:
-    """What matters, at a glance: its name, its value and what it means."""
+    """Tiles with the main figures: name, value and meaning."""
     made = "".join(
         f'<div class="tile"><small>{escape(name)}</small><b>{escape(value)}</b><small>{escape(words)}</small></div>'
         for name, value, words in figures
@@ -89,7 +89,7 @@ def ledger_bar(shares: Mapping[str, float]) -> str:
 
 
 def bars(rows: Sequence[tuple[str, float, str]]) -> str:
-    """One bar a row against the longest of them: its name, its length and what it says."""
+    """A bar chart: name, length and label of each row."""
     longest = max((length for _, length, _ in rows), default=0.0)
     made = [
         (

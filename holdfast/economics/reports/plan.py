@@ -1,4 +1,4 @@
-"""One page for a whole scenario: expected delivery, what to change first, and what that is worth."""
+"""One page for a whole scenario: expected goodput, the best improvements, and their value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -36,12 +36,12 @@ SILENT = RunQuestion(
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """One thing that could be better, and the productive share that it would bring."""
+    """One improvement, and the productive share with it."""
 
     what: str
     share: float
     note: str = ""
-    saved_gpu_hours: float = 0.0  # paid time that need not be bought any more
+    saved_gpu_hours: float = 0.0  # paid time that is no longer needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class PlanReport:
         return self.ledger.share("productive")
 
     def worth(self, change: Improvement) -> float:
-        """Dollars: the paid hours that become productive, and those that need not be paid."""
+        """The value in dollars: paid hours that become productive, and hours that are no longer paid."""
         return self.gpu_hours(change) * self.price
 
     def gpu_hours(self, change: Improvement) -> float:
@@ -137,13 +137,13 @@ def make(scenario: plan_scenario.PlanFile) -> PlanReport:
 
 
 def _texts(scenario: plan_scenario.PlanFile) -> dict[str, Any]:
-    """Options that decide which figures are computed, as texts of the command line."""
+    """Options that select the computed figures, as texts of the command line."""
     names = ("write", "state", "bandwidth", "interval", "memory-write", "memory-restart", "memory-survives")
     return {name.replace("-", "_"): text for name in names if (text := scenario.text(name)) is not None}
 
 
 def _quicker_repair(spares: PlanAnswer, hours_of_a_node: float) -> float:
-    """GPU-hours of the spares that need not be held if repairs took half as long."""
+    """GPU-hours of the spares that are not needed if repairs take half as long."""
     needed = next(figure.value for figure in spares.figures if figure.key == "spares")
     halved = next((sensitivity.halved for sensitivity in spares.sensitivities if sensitivity.name == "repair"), None)
     return 0.0 if halved is None else max(0.0, needed - halved) * hours_of_a_node
@@ -152,7 +152,7 @@ def _quicker_repair(spares: PlanAnswer, hours_of_a_node: float) -> float:
 def _changes(
     run: PlannedRun, memory: MemoryTier | None, now: float, fewer_spares: float, days: float
 ) -> tuple[Improvement, ...]:
-    """What each would bring with the best interval for it, the best first."""
+    """The improvements, each with its own best interval, the best first."""
     asks: list[tuple[str, Callable[[], float], str]] = [
         ("the best checkpoint interval", lambda: run.ettr, "costs nothing"),
         ("half the restart time", lambda: replace(run, restart=run.restart / 2).ettr, ""),
@@ -176,6 +176,6 @@ def _changes(
 
 
 def _together(inputs: PlanInputs, answers: tuple[PlanAnswer, ...]) -> tuple[PlanInput, ...]:
-    """Every input once."""
+    """All inputs, each once."""
     every = {given.name: given for given in (*inputs.given, *(g for answer in answers for g in answer.inputs))}
     return tuple(every.values())

@@ -1,4 +1,4 @@
-"""A plan's curve as an image: SVG, and PNG where matplotlib is installed."""
+"""A plan's curve as an image: SVG, or PNG if matplotlib is installed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 150, 40, 55
-COLOURS = ("#3b82f6", "#dc4c64", "#2f9e57", "#9b5de5", "#e08a1e")  # to be seen on light and dark paper
+COLOURS = ("#3b82f6", "#dc4c64", "#2f9e57", "#9b5de5", "#e08a1e")  # visible on light and dark backgrounds
 
 
 def write(chart: PlanChart, path: str) -> None:
@@ -33,7 +33,7 @@ def write(chart: PlanChart, path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a value lies on the page."""
+    """Converts values to positions on the page."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -50,7 +50,7 @@ class Frame:
 
 
 def svg(chart: PlanChart, alone: bool = True) -> str:
-    """A file of its own brings its paper; inside a page it has the page's colours."""
+    """The curve as SVG. A separate file has its own background; inside a page it uses the page's colours."""
     frame = frame_of(chart)
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     ink = ' color="#1b1f24"' if alone else ""

@@ -13,7 +13,7 @@ class Supplier:
     name: str
     price: float  # per GPU-hour
     gpus_per_node: int
-    nodes: frozenset[str]  # empty: all that no other supplier names
+    nodes: frozenset[str]  # empty: all nodes that no other supplier names
     agreement: Agreement | None
 
 
@@ -23,7 +23,7 @@ class Sheet:
     checkpoint_interval: float  # 0: not given
 
     def of(self, node: str) -> Supplier | None:
-        """Named by its nodes, else the one who has the rest; None: it has no price."""
+        """The supplier of a node: the one that names it, or the one with the rest; None: no price."""
         named = (one for one in self.suppliers if node in one.nodes)
         return next(named, next((one for one in self.suppliers if not one.nodes), None))
 
@@ -41,7 +41,7 @@ def load(path: str) -> Sheet:
 
 
 def _refuse_twice(document: Document, suppliers: tuple[Supplier, ...]) -> None:
-    """A node that two are paid for, or a second one who has the rest: only the first would ever count."""
+    """Refuses a node with two suppliers, and two suppliers for the rest."""
     for number, one in enumerate(suppliers):
         for other in suppliers[:number]:
             if one.name == other.name:

@@ -1,7 +1,7 @@
 """A coarser model: one job that fails at a constant rate, restarts, and writes checkpoints.
 
-It has no nodes, and so no spares, no repairs and no lifecycle. Since failures do not depend on
-what the job does, the times between them are independent, and a year of them is a few vector operations.
+It has no nodes, so no spares, repairs or lifecycle. Failures do not depend on the job's state, so the times between
+them are independent, and a year takes a few vector operations.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Coarse:
-    """What is left of a scenario, and what was left out of it."""
+    """The simplified scenario, and the list of the parts that were left out."""
 
     between: float  # seconds between failures of the job
     job: SimulatedJob
@@ -42,7 +42,7 @@ def coarsen(scenario: Scenario) -> Coarse:
 
 
 def replicas(coarse: Coarse, number: int, rng: "Generator") -> list[tuple[Ledger, int]]:
-    """GPU-seconds of the job and its interruptions, for this many replicas."""
+    """GPU-seconds of the job, and its interruptions, of this many replicas."""
     return [_replica(coarse, rng) for _ in range(number)]
 
 
@@ -54,7 +54,7 @@ def _replica(coarse: Coarse, rng: "Generator") -> tuple[Ledger, int]:
     moments = np.sort(rng.random(failures)) * end
     gaps = np.diff(np.concatenate(([0.0], moments, [end])))
     stopped = _draw(stages.detect, failures + 1, rng) + _draw(stages.diagnose, failures + 1, rng)
-    stopped[0] = 0.0  # the first start follows no failure
+    stopped[0] = 0.0  # the first start is not after a failure
     for stage in (stages.reschedule, stages.load, stages.warm_up):
         stopped += _draw(stage, failures + 1, rng)
     restart = np.minimum(gaps, stopped)
@@ -62,7 +62,7 @@ def _replica(coarse: Coarse, rng: "Generator") -> tuple[Ledger, int]:
     tau, write = coarse.job.checkpoints.interval, coarse.job.checkpoints.write
     saved = np.floor(running / (tau + write))
     rest = running - saved * (tau + write)
-    last = float(rest[-1])  # nothing has taken it away yet
+    last = float(rest[-1])  # the last stretch is still unsaved
     gpus = coarse.job.nodes * coarse.cluster.gpus_per_node
     ledger = Ledger(
         productive=gpus * (float(saved.sum()) * tau + min(last, tau)),

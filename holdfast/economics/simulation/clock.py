@@ -16,7 +16,7 @@ class Clock:
         self._due: list[tuple[float, int, Callable[[Any], None], Any]] = []
 
     def at(self, time: float, call: Callable[[Any], None], what: Any) -> None:
-        """What would come after the end is forgotten."""
+        """Schedules an action; one after the end is dropped."""
         if time < self.end:
             self._asked += 1
             heappush(self._due, (time, self._asked, call, what))

@@ -6,7 +6,7 @@ from math import atan, copysign, cos, inf, pi, sin, sqrt
 from statistics import NormalDist, fmean, stdev
 
 LEVEL = 0.95
-MANY = 300  # degrees of freedom from which on Student's distribution is the normal one for us
+MANY = 300  # degrees of freedom from which Student's distribution is treated as normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Estimate:
         return self.high - self.mean
 
     def document(self) -> dict[str, float | None]:
-        """A single replica has no interval."""
+        """The estimate as JSON; a single replica has no interval."""
         low, high = (self.low, self.high) if self.replicas > 1 else (None, None)
         return {"mean": self.mean, "low": low, "high": high}
 
 
 def estimate(values: Sequence[float], level: float = LEVEL, least: float = -inf, most: float = inf) -> Estimate:
-    """The mean with its interval by Student, which ends where values end; as wide as can be for a single value."""
+    """The mean with Student's interval, clipped to the possible values; for a single value the whole range."""
     mean = fmean(values)
     if len(values) < 2:
         return Estimate(mean, least, most, len(values))
@@ -37,11 +37,11 @@ def estimate(values: Sequence[float], level: float = LEVEL, least: float = -inf,
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The second less the first, replica by replica."""
+    """The second minus the first, replica by replica."""
 
     by: Estimate
-    p: float  # chance of so large a difference if there were none
-    saved: float  # how many times more replicas independent random numbers would take
+    p: float  # p value of the difference
+    saved: float  # factor of replicas saved compared with independent random numbers
 
     @property
     def significant(self) -> bool:
@@ -49,7 +49,7 @@ class Difference:
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """A paired t test. Both must have used the same random numbers, replica by replica."""
+    """A paired t test. Both must use the same random numbers in each replica."""
     gaps = [b - a for a, b in zip(first, second, strict=True)]
     by = estimate(gaps)
     if len(gaps) < 2:
@@ -63,7 +63,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
 
 
 def student_cdf(t: float, freedom: int) -> float:
-    """Exact for whole degrees of freedom, by its finite sum."""
+    """Student's distribution function, exact for whole degrees of freedom (finite sum)."""
     if freedom > MANY:
         return NormalDist().cdf(t * (1 - 1 / (4 * freedom)) / sqrt(1 + t * t / (2 * freedom)))
     angle = atan(abs(t) / sqrt(freedom))

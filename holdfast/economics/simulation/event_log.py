@@ -1,7 +1,7 @@
 """Event logs of real fleets: units, observation time, and their events.
 
 Two forms are read, by the names of their columns: stays (a unit, from, to, and an event if one ended it) and lifetimes
-(a unit, how long it lived, whether it died).
+(a unit, its lifetime, whether it died).
 """
 
 import csv
@@ -21,7 +21,7 @@ _YES, _NO = ("true", "1", "yes"), ("false", "0", "no", "")
 
 
 class BadLog(ValueError):
-    """One sentence: the line, what was found, what was expected."""
+    """The log is invalid; the message names the line, the text and the expected form."""
 
 
 @dataclass(slots=True)
@@ -29,12 +29,12 @@ class WatchedEvents:
     unit_years: float = 0.0
     events: int = 0
     units: int = 0
-    repeats: int = 0  # the same event of a unit at the same moment, written again: not counted
-    lifetimes: list[tuple[float, bool]] = field(default_factory=list)  # years, and whether it died
+    repeats: int = 0  # duplicates of an event of a unit at the same time; not counted
+    lifetimes: list[tuple[float, bool]] = field(default_factory=list)  # (years, whether the unit died)
 
 
 def read(lines: Iterable[str]) -> WatchedEvents:
-    """Raises BadLog."""
+    """Reads an event log. Raises BadLog."""
     rows = csv.DictReader(lines)
     try:
         names = {name.strip().lower(): name for name in rows.fieldnames or () if name}
@@ -95,7 +95,7 @@ def _lifetimes(rows: "csv.DictReader[str]", lived: str, scale: float, died: str)
 
 
 def _moment(line: int, text: str | None) -> float:
-    """Seconds since the epoch, or a date and time; without a zone it is UTC."""
+    """A time from seconds since the epoch, or from a date and time (UTC without a zone)."""
     try:
         seconds = float(text or "")
     except ValueError:

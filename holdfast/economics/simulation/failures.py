@@ -15,8 +15,8 @@ from holdfast.economics.simulation.scenario import YEAR, Cluster, Hazard
 from holdfast.economics.simulation.spread import Draws, Streams
 
 _NORMAL = NormalDist()
-LATEST = 1e6  # years of age: what comes later comes after any end
-LOTS = 12  # uniform numbers that a failure brings along for all that follows from it
+LATEST = 1e6  # years of age; later failures are after the end of every simulation
+LOTS = 12  # uniform numbers of a failure, for all its consequences
 
 
 @dataclass(slots=True)
@@ -25,18 +25,18 @@ class Failure:
     unit: int
     nodes: range
     rng: list[float]
-    again: bool = False  # a defect that a test had missed
-    number: int = 0  # of the strikes so far
+    again: bool = False  # a test missed the defect, and the node failed again
+    number: int = 0  # sequence number of the strike
     used: int = 0
 
     def draw(self) -> float:
-        """The next number; from the first again when a long run has used them up."""
+        """The next number. After the last one, the first is used again."""
         self.used += 1
         return self.rng[(self.used - 1) % len(self.rng)]
 
 
 class Failures:
-    """Calls `strike` for every failure of one hazard, and is notified of parts that were renewed."""
+    """Calls `strike` for every failure of one hazard. `renew` reports replaced parts."""
 
     def __init__(
         self, hazard: Hazard, cluster: Cluster, clock: Clock, streams: Streams, strike: Callable[[Failure], None]
@@ -56,7 +56,7 @@ class Failures:
             self._begin_ageing()
 
     def renew(self, unit: int) -> None:
-        """A new part: no repeat offender, not of the bad batch, and young."""
+        """Replaces a part: the new one is young and neither a repeat offender nor of the bad batch."""
         self._renewed[unit] = self._clock.now
         if self._hazard.shape != 1:
             self._schedule(unit, 0.0, self._own_draws(unit).random())
@@ -95,7 +95,7 @@ class Failures:
             self._schedule(unit, age, random())
 
     def _schedule(self, unit: int, age: float, chance: float) -> None:
-        """The next failure of a unit that has reached this age: H(next) = H(age) + an exponential number."""
+        """Schedules the next failure of a unit of this age: H(next) = H(age) + an exponential number."""
         hazard, born = self._hazard, self._clock.now - age * YEAR
         scale = self._rate * self._times(unit)
         if scale <= 0:
@@ -107,7 +107,7 @@ class Failures:
     def _age_out(self, who: tuple[int, float]) -> None:
         unit, born = who
         if self._renewed.get(unit, -inf) > born + 1e-6:
-            return  # this part is not there any more
+            return  # the part was replaced
         random = self._own_draws(unit).random
         rng = [random() for _ in range(LOTS)]
         self._schedule(unit, (self._clock.now - born) / YEAR, random())
@@ -120,19 +120,19 @@ class Failures:
 
 
 def _by_draw(units: int, share: float, draws: Draws) -> frozenset[int]:
-    """So large a share, each unit with the same chance."""
+    """A random share of the units, each with the same probability."""
     return frozenset(unit for unit in range(units) if draws.random() < share) if share else frozenset()
 
 
 def _certain(hazard: Hazard, draws: Draws) -> float:
-    """A counted rate is uncertain: each run draws one that is compatible with the count (Gamma, Jeffreys)."""
+    """The rate of this run. A counted rate is uncertain, so each run draws one (Gamma, Jeffreys' prior)."""
     if not hazard.rate_events:
         return hazard.rate
     return hazard.rate * _gamma(hazard.rate_events + 0.5, draws) / (hazard.rate_events + 0.5)
 
 
 def _gamma(shape: float, draws: Draws) -> float:
-    """A draw with a mean of `shape`, of 1/2 or more: Marsaglia and Tsang's method on uniform numbers."""
+    """A Gamma draw with mean `shape` (at least 1/2), by the method of Marsaglia and Tsang on uniform numbers."""
     if shape < 1:
         return _gamma(shape + 1, draws) * pow(max(1e-300, draws.random()), 1 / shape)
     d = shape - 1 / 3

@@ -17,8 +17,8 @@ class SimulatedFleet:
         self._clock, self._step = clock, rules.step
         self.guard = rules.guard()
         self.histories: list[NodeRecord] = []
-        self.seconds: dict[Stage, float] = dict.fromkeys(Stage, 0.0)  # of all nodes together
-        self.stages: dict[Stage, int] = dict.fromkeys(Stage, 0)  # how many are where
+        self.seconds: dict[Stage, float] = dict.fromkeys(Stage, 0.0)  # sum over all nodes
+        self.stages: dict[Stage, int] = dict.fromkeys(Stage, 0)  # number of nodes per stage
         self.changes = 0
         self._entered = [0.0] * cluster.nodes
         self._ready: deque[int] = deque()
@@ -27,7 +27,7 @@ class SimulatedFleet:
         self._begin(cluster.nodes, rules)
 
     def _begin(self, nodes: int, rules: Rules) -> None:
-        """All nodes have just been tested; the policy's number of spares is held back."""
+        """Starts with freshly tested nodes, of which the policy's number of spares is held back."""
         ready, spare = (rules.begin(stage).state.life for stage in (Stage.READY, Stage.SPARE))
         for _ in range(nodes):
             self.guard.count(ready, 1)
@@ -44,7 +44,7 @@ class SimulatedFleet:
     def happen(
         self, node: int, kind: EventKind, cause: str = "", job: str = "", spare: bool = False
     ) -> tuple[Verb, ...]:
-        """One step of the node's life; what the rules want done about it."""
+        """Applies an event to a node and returns the actions of the rules."""
         history, now = self.histories[node], self._clock.now
         before = history.state
         step = self._step(history, (kind, cause, job, spare), now)
@@ -74,7 +74,7 @@ class SimulatedFleet:
         return self.stages[Stage.READY] + (self.stages[Stage.SPARE] if with_spares else 0)
 
     def take(self, number: int, job: str) -> list[int]:
-        """So many free nodes start the job: good ones first, then degraded ones, then spares."""
+        """Takes this many free nodes for a job: good ones first, then degraded ones, then spares."""
         taken: list[int] = []
         for queue, stage in (
             (self._ready, Stage.READY),
@@ -84,7 +84,7 @@ class SimulatedFleet:
             while queue and len(taken) < number:
                 node = queue.popleft()
                 if self.histories[node].state.stage is not stage:
-                    continue  # it has left since; a node that returns goes to the end of the queue
+                    continue  # the node left since; a returning node goes to the end of the queue
                 if stage is Stage.SPARE:
                     self.happen(node, EventKind.PROMOTED)
                 self.happen(node, EventKind.JOB_STARTED, job=job)

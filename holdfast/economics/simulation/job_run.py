@@ -11,9 +11,9 @@ FIXED = SpreadKind.FIXED
 
 
 class Phase(Enum):
-    QUEUED = "queued"  # holds no node
-    WAITING = "waiting"  # holds some, lacks others
-    STOPPED = "stopped"  # no one knows yet why it does not run
+    QUEUED = "queued"  # has no nodes
+    WAITING = "waiting"  # has some nodes and waits for others
+    STOPPED = "stopped"  # interrupted; the reason is not known yet
     STARTING = "starting"
     RUNNING = "running"
     DONE = "done"
@@ -28,9 +28,9 @@ class JobRun:
         self.work = WorkCycle(job.checkpoints)
         self.phase = Phase.QUEUED
         self.nodes: set[int] = set()
-        self.leaving: dict[int, Failure | PlannedMaintenance] = {}  # those it will not start on again, and why
-        self.clean: dict[int, Point] = {}  # what was saved before a node began to corrupt
-        self.epoch = 0  # what was planned in an earlier one is void
+        self.leaving: dict[int, Failure | PlannedMaintenance] = {}  # nodes that the job leaves, and why
+        self.clean: dict[int, Point] = {}  # node -> last save before the node began to corrupt
+        self.epoch = 0  # actions that were scheduled in an earlier epoch are void
         self.from_memory = False
         self.begun = False
         self.finished: float | None = None
@@ -42,7 +42,7 @@ class JobRun:
         self._rng: Failure | None = None
 
     def settle(self, now: float) -> None:
-        """Book the time since the last change."""
+        """Counts the time since the last change."""
         seconds, self._since = now - self._since, now
         if self.phase is Phase.RUNNING:
             self.work.advance(seconds)
@@ -58,7 +58,7 @@ class JobRun:
         self.epoch += 1
 
     def stop(self, now: float, failure: Failure, memory_is_left: bool) -> float:
-        """Interrupted: back to what is left. Returns how long it takes to see and to understand it."""
+        """Interrupts the job and rolls it back. Returns the seconds until the failure is detected and diagnosed."""
         running = self.phase is Phase.RUNNING
         self.become(Phase.STOPPED, now)
         self.interruptions += 1
@@ -70,7 +70,7 @@ class JobRun:
         return self._stage_seconds(failure, self.job.restart.detect, self.job.restart.diagnose)
 
     def stop_as_planned(self, now: float) -> None:
-        """Right after a checkpoint, so nothing is lost."""
+        """Stops the job right after a checkpoint, so that nothing is lost."""
         self.become(Phase.WAITING, now)
         self.planned_stops += 1
         self.from_memory = False
@@ -82,11 +82,14 @@ class JobRun:
         return self._stage_seconds(self._rng, restart.reschedule, load, restart.warm_up)
 
     def _stage_seconds(self, rng: Failure | None, *stages: Spread) -> float:
-        """The failure that stopped it supplies the random numbers; a first start uses the job's own."""
+        """Durations of the restart stages.
+
+        The failure supplies the random numbers; a first start uses the job's own.
+        """
         self._rng = rng
         seconds = 0.0
         if rng is not None and all(stage.kind is FIXED for stage in stages):
-            rng.used += len(stages)  # the numbers that follow stay the same
+            rng.used += len(stages)  # keeps later numbers independent of the stages
             for stage in stages:
                 seconds += stage.first
             return seconds

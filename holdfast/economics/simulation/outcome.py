@@ -12,26 +12,26 @@ from holdfast.model.ledger import Ledger
 from holdfast.model.lifecycle import Stage
 
 OUT = (Stage.DRAINING, Stage.QUARANTINED, Stage.RESETTING, Stage.REMOVED)
-MOST_DIFFERENCE = 1e-9  # of the paid time
+MOST_DIFFERENCE = 1e-9  # share of the paid time
 
 
 class NotConserved(ArithmeticError):
-    """The parts do not sum to what was paid: a fault of the simulation, never of the scenario."""
+    """The parts do not sum to the paid time: a fault of the simulation, never of the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationOutcome:
-    ledger: Ledger  # GPU-seconds, of all that was paid
+    ledger: Ledger  # all paid GPU-seconds
     figures: dict[str, float]
-    events: int  # changes of state of a node or job, every checkpoint as two
-    executed: int  # of these, and others, what the clock had to run
+    events: int  # state changes of nodes and jobs; a checkpoint counts as two
+    executed: int  # actions that the clock executed
 
     def document(self) -> dict[str, Any]:
         return {"ledger": self.ledger.parts(), **self.figures}
 
 
 def simulate(scenario: Scenario, rules: Rules, streams: Streams) -> SimulationOutcome:
-    """One replica. The same streams give the same outcome."""
+    """Simulates one replica. The same streams give the same outcome."""
     world = World(scenario, rules, streams)
     world.run()
     ledger = _ledger(world)
@@ -53,7 +53,7 @@ def _ledger(world: World) -> Ledger:
 
 
 def _job_parts(run: JobRun) -> dict[str, float]:
-    """Node-seconds. Work that a node corrupts and no one has noticed is unknown."""
+    """Node-seconds by category. Work with undetected corruption counts as unknown."""
     work, nodes = run.work, run.job.nodes
     kept = (work.productive, work.degraded, work.checkpoint)
     unknown = 0.0
@@ -74,8 +74,8 @@ def _job_parts(run: JobRun) -> dict[str, float]:
 
 
 def _figures(world: World, ledger: Ledger) -> dict[str, float]:
-    # By the clock: from when a job was submitted until it ended, for all nodes it is meant to have. A gang that waits
-    # for its last node holds up the others, wherever the ledger counts them.
+    # Wall-clock time of a job from submission to end, times all its nodes. A gang that waits for its last node blocks
+    # the others, in whichever category the ledger counts them.
     seconds, gpus = world.scenario.cluster.seconds, world.scenario.cluster.gpus_per_node
     lived = sum(
         run.job.nodes * gpus * max(0.0, (seconds if run.finished is None else run.finished) - run.job.submitted)

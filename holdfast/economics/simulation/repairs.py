@@ -24,17 +24,17 @@ class Repairs:
     ) -> None:
         self._repair, self._fleet, self._clock = repair, fleet, clock
         self._returned, self._relapsed, self._renewed = returned, relapsed, renewed
-        self.cases: dict[int, Failure] = {}  # what each node out of service suffers from
-        self.broken: set[int] = set()  # of these: only a new part helps
+        self.cases: dict[int, Failure] = {}  # node out of service -> its failure
+        self.broken: set[int] = set()  # nodes that need a new part
         self._crews = repair.crews
         self._stock = {part.name: part.stock for part in repair.parts}
         self._leads = {part.name: part.lead for part in repair.parts}
-        self._waiting: deque[int] = deque()  # for crews or parts
-        self._held: deque[int] = deque()  # for the breaker
+        self._waiting: deque[int] = deque()  # nodes that wait for crews or parts
+        self._held: deque[int] = deque()  # nodes that the breaker holds
         self.quarantines = self.repairs = self.held = self.missed = 0
 
     def fail(self, node: int, failure: Failure, job: str) -> None:
-        """A node that is to leave service, and its job if it has one."""
+        """Takes a node out of service, after its job if it has one."""
         self._know(node, failure)
         if self._fleet.stage(node) is not Stage.DRAINING and self._fleet.guard.open():
             self._hold(node, job)
@@ -53,7 +53,7 @@ class Repairs:
             self.broken.add(node)
 
     def _hold(self, node: int, job: str) -> None:
-        """The breaker is open: the node runs nothing, and is looked at when others are back."""
+        """Holds a node while the breaker is open: it runs nothing until others return."""
         self.held += 1
         self._fleet.happen(node, _H.JOB_ENDED if job else _H.RETEST, job=job)
         self._held.append(node)
@@ -63,7 +63,7 @@ class Repairs:
             self.clean_and_test(self._held.popleft())
 
     def clean_and_test(self, node: int) -> None:
-        """After a workload, an outage or a hold."""
+        """Cleans and tests a node after a workload, an outage or a hold."""
         if self._fleet.stage(node) is Stage.CLEANING:
             self._fleet.happen(node, _H.CLEANED)
         self._test(node)
@@ -91,7 +91,7 @@ class Repairs:
         self._repair_next(None)
 
     def _repair_next(self, _: object) -> None:
-        """Crews take the first node in the queue whose part is there."""
+        """Assigns crews to the first nodes in the queue whose part is available."""
         for _attempt in range(len(self._waiting)):
             if not self._crews:
                 return

@@ -9,7 +9,7 @@ EventKey = tuple[EventKind, str, str, bool]
 
 
 class NodeStage(Protocol):
-    """Where a node is in its life; one for all nodes that the rules do not tell apart."""
+    """The state of a node; nodes that the rules treat equally share one."""
 
     @property
     def life(self) -> NodeState: ...
@@ -30,7 +30,7 @@ class SimulatedStep(Protocol):
 
     @property
     def recount(self) -> bool:
-        """Whether the guard counts the node differently now."""
+        """Whether the guard must count the node again."""
 
 
 class NodeRecord(Protocol):
@@ -39,20 +39,20 @@ class NodeRecord(Protocol):
 
 
 class FleetGuard(Protocol):
-    """Counts the fleet, and says what it bears."""
+    """Counts nodes and says whether another one may leave service."""
 
     def count(self, life: NodeState, change: int) -> None: ...
 
     def open(self) -> bool:
-        """Whether so many nodes are out that no other may be taken out."""
+        """Whether the breaker is open: no further node may leave service."""
 
     def spares_wanted(self) -> int:
-        """How many tested nodes to hold back now."""
+        """Number of tested nodes to hold back now."""
 
 
 class Rules(Protocol):
     def begin(self, stage: Stage) -> Any:
-        """The course of a node that has just been tested, which `step` moves on."""
+        """The state of a freshly tested node; `step` advances it."""
 
     def step(self, history: Any, event: EventKey, now: float) -> SimulatedStep: ...
 

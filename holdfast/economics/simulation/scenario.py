@@ -13,7 +13,7 @@ _20_SECONDS, _2_MINUTES, _5_MINUTES, _15_MINUTES, _20_MINUTES = map(fixed, (20.0
 
 
 class SimulatedDomain(StrEnum):
-    """What a failure takes with it."""
+    """The nodes that fail together with a unit."""
 
     GPU = "gpu"
     NODE = "node"
@@ -62,7 +62,7 @@ class Cluster:
         return self.gpus if domain is SimulatedDomain.GPU else -(-self.nodes // self.width(domain))
 
     def behind(self, domain: SimulatedDomain, unit: int) -> range:
-        """The nodes that go with a unit."""
+        """The nodes that fail with a unit."""
         if domain is SimulatedDomain.GPU:
             return range(unit // self.gpus_per_node, unit // self.gpus_per_node + 1)
         width = self.width(domain)
@@ -71,29 +71,32 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hazard:
-    """One way in which units fail. With shape 1 the rate is constant; else rate x years^shape failures by that age."""
+    """One way in which units fail.
+
+    With shape 1 the rate is constant; otherwise rate x years^shape failures by an age.
+    """
 
     name: str
     rate: float  # per unit and year, of an ordinary unit
     on: SimulatedDomain = SimulatedDomain.GPU
     effect: Effect = Effect.CRASH
     shape: float = 1.0  # below 1: infant mortality; above 1: wear
-    age_years: float = 0.0  # of the units when the simulation begins; for shapes other than 1
-    repeat_offender_share: float = 0.0  # of the units, drawn by lot
-    repeat_offender_times: float = 1.0  # rate of repeat offenders relative to the others; a new part cures it
-    batch_share: float = 0.0  # share of the units, the first ones, that were built together
+    age_years: float = 0.0  # age of the units at the beginning; for shapes other than 1
+    repeat_offender_share: float = 0.0  # share of the units, chosen at random
+    repeat_offender_times: float = 1.0  # rate of repeat offenders relative to the others; a new part ends it
+    batch_share: float = 0.0  # share of the units (the first ones) that are of a bad batch
     batch_times: float = 1.0
-    swap: float = 0.0  # share of failures that only a new part repairs
-    takes_node: bool = True  # False: a restart is enough, such as after a bug in software
-    part: str = ""  # which part a swap takes; '' is always at hand
-    speed: float = 0.8  # of a slowed node
-    lasts: Spread | None = None  # of slowdowns and of failures of more than a node; None: until repaired
-    noticed: Spread = AT_ONCE  # how long a slowdown or corruption stays silent
-    rate_events: float = 0.0  # how many failures the rate was counted from; 0: it is taken as certain
+    swap: float = 0.0  # share of failures that need a new part
+    takes_node: bool = True  # False: a restart is enough, for example after a software bug
+    part: str = ""  # the part that a swap needs; '': always available
+    speed: float = 0.8  # speed of a slowed node
+    lasts: Spread | None = None  # duration of slowdowns and of failures of several nodes; None: until repaired
+    noticed: Spread = AT_ONCE  # time until a slowdown or corruption is noticed
+    rate_events: float = 0.0  # number of counted failures behind the rate; 0: the rate is exact
 
     @property
     def times_on_average(self) -> float:
-        """How much more often a unit fails than an ordinary one, repeat offenders and the bad batch included."""
+        """Mean failure rate relative to an ordinary unit, with repeat offenders and the bad batch."""
         offenders, batch = (
             1 + self.repeat_offender_share * (self.repeat_offender_times - 1),
             1 + self.batch_share * (self.batch_times - 1),
@@ -105,12 +108,12 @@ class Hazard:
 class SparePart:
     name: str
     stock: int = 0
-    lead: Spread = WEEK  # until a used part is replaced
+    lead: Spread = WEEK  # delivery time of a part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What the ladder and people take. Times are working times: waiting for crews and parts comes on top."""
+    """Durations of repair steps and manual work, without waiting for crews and parts."""
 
     crews: int = 10**6
     time: Spread = THREE_DAYS
@@ -118,13 +121,14 @@ class Repair:
     reboot: Spread = _15_MINUTES
     test: Spread = _20_MINUTES
     test_misses: float = 0.0  # share of broken nodes that pass the full test
-    relapse: Spread = DAY  # and then fail again after this
+    relapse: Spread = DAY  # time until such a node fails again
     parts: tuple[SparePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoints:
-    """Computing time between writes, and how long a write stops the job. Memory copies come `per_storage` to one."""
+    """Computing time between writes, and the time that a write stops the job. `per_storage` writes to memory come to
+    one write to storage."""
 
     interval: float
     write: float
@@ -138,7 +142,7 @@ class Checkpoints:
 
     @property
     def per_storage(self) -> int:
-        """Whole cycles from one write to storage to the next."""
+        """Number of cycles between two writes to storage."""
         return max(1, round(self.interval / self.memory_interval)) if self.memory_interval else 1
 
     @property
@@ -164,7 +168,7 @@ class SimulatedJob:
     nodes: int
     checkpoints: Checkpoints
     restart: RestartStages = RestartStages()
-    priority: int = 0  # higher ones take nodes from lower ones
+    priority: int = 0  # jobs with a higher priority take nodes from jobs with a lower one
     work: float | None = None  # seconds of computing at full speed; None: it never ends
     submitted: float = 0.0
 

@@ -31,7 +31,7 @@ class SimulatedScheduler:
         self._idle_since: dict[int, float] = dict.fromkeys(range(len(fleet.histories)), 0.0)
 
     def wait(self, run: JobRun) -> None:
-        """A job wants nodes."""
+        """Puts a job into the queue."""
         insort(self._waiting, run, key=_rank)
         self.place()
 
@@ -60,7 +60,7 @@ class SimulatedScheduler:
             self._go(run)
 
     def _preempt_for(self, run: JobRun) -> None:
-        """The least important running jobs make room, once per wait; their nodes are tested before they come."""
+        """Preempts the running jobs with the lowest priority, once per wait. Their nodes are tested before reuse."""
         if run.preempting:
             return
         short = run.lacks - self._fleet.free(run.begun)
@@ -81,7 +81,7 @@ class SimulatedScheduler:
             self.release(victim)
 
     def release(self, run: JobRun) -> None:
-        """The job is over here: its nodes are cleaned and tested."""
+        """Cleans and tests the nodes of a job that ended."""
         for node in sorted(run.nodes):
             self.leave(run, node)
             self._fleet.happen(node, EventKind.JOB_ENDED, job=run.job.name)

@@ -27,22 +27,22 @@ class Silent:
     ) -> None:
         self._fleet, self._clock, self._job_of = fleet, clock, job_of
         self._set_speed, self._take_out, self._interrupt = set_speed, take_out, interrupt
-        self._slow: dict[int, dict[int, Failure]] = {}  # node -> what slows it
+        self._slow: dict[int, dict[int, Failure]] = {}  # node -> its slowdowns
         self._corrupt: dict[int, Failure] = {}
 
     def speed(self, run: JobRun) -> float:
-        """That of the slowest node."""
+        """Speed of a job: that of its slowest node."""
         slowed = (by for node, by in self._slow.items() if node in run.nodes)
         return min((one.hazard.speed for by in slowed for one in by.values()), default=1.0)
 
     def join(self, run: JobRun) -> None:
-        """A job starts, perhaps on nodes that corrupt it."""
+        """Starts a job, perhaps on nodes that corrupt its results."""
         for node in self._corrupt:
             if node in run.nodes:
                 run.clean.setdefault(node, run.work.storage)
 
     def cure(self, node: int) -> None:
-        """A node that was repaired and tested; what slows a whole loop is not over by that."""
+        """Ends the node's own slowdowns after a repair; those of a whole loop stay."""
         self._corrupt.pop(node, None)
         for number, failure in list(self._slow.get(node, {}).items()):
             if failure.hazard.on in SINGLE:
@@ -69,7 +69,7 @@ class Silent:
             self._set_speed(run)
 
     def _slow_noticed(self, who: Slow) -> None:
-        """The rules decide: bear it, or take the node out. One that its loop slows is not blamed."""
+        """Lets the rules decide whether a slow node stays in service. A node that is slow because of its loop stays."""
         failure, nodes = who
         if failure.hazard.on not in SINGLE:
             return
@@ -80,7 +80,7 @@ class Silent:
                     self.drain(node, failure)
 
     def drain(self, node: int, why: Failure | PlannedMaintenance) -> None:
-        """A job leaves the node at its next checkpoint."""
+        """Makes the job leave the node at its next checkpoint."""
         run = self._job_of.get(node)
         if run is None:
             self._take_out(node, why, "")

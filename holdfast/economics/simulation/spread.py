@@ -36,7 +36,7 @@ class Spread:
     second: float = 0.0
 
     def at(self, chance: float) -> float:
-        """The time that is exceeded with a chance of 1 - chance."""
+        """The quantile of the distribution at this probability."""
         if self.kind is SpreadKind.FIXED:
             return self.first
         if self.kind is SpreadKind.EXPONENTIAL:
@@ -57,5 +57,5 @@ def fixed(seconds: float) -> Spread:
 
 
 def lognormal(median: float, p95: float) -> Spread:
-    """By two numbers that people know: half are shorter than the median, one in twenty is longer than p95."""
+    """The distribution with this median and 95 % quantile."""
     return Spread(SpreadKind.LOGNORMAL, median, log(p95 / median) / P95)

@@ -4,13 +4,13 @@ from math import ceil
 
 from holdfast.economics.simulation.scenario import Checkpoints
 
-A_MOMENT = 1e-6  # seconds: what is so nearly done is done, for times are sums of numbers that are not exact
+A_MOMENT = 1e-6  # seconds; work within this of its end counts as done, because sums of floats are inexact
 Point = tuple[float, float, float]
 """Productive, degraded and checkpoint seconds when something was saved."""
 
 
 class WorkCycle:
-    """Seconds of the job's wall clock while it runs. A cycle is computing, then a write, now and then to storage."""
+    """Position of a running job in its cycles, in seconds. A cycle is computing, then a write, sometimes to storage."""
 
     __slots__ = ("_computed", "_index", "_long", "_per_storage", "_short", "_tau", "_written", "checkpoint", "degraded",
                  "memory", "productive", "rework", "saves", "speed", "storage")  # fmt: skip
@@ -56,7 +56,7 @@ class WorkCycle:
         return seconds - number * length
 
     def _save(self, short: int, long: int) -> None:
-        """So many whole cycles: the last one's write is what there is to go back to."""
+        """Counts whole cycles; the last write becomes the point to roll back to."""
         number = short + long
         self.productive += number * self._tau
         self.degraded += number * (self._tau / self.speed - self._tau)
@@ -73,7 +73,7 @@ class WorkCycle:
             self._index += number
 
     def _finish_cycle(self, seconds: float) -> float:
-        """What is left of the seconds when the cycle is over; negative if it is not."""
+        """Seconds left after the end of the cycle; negative if the cycle did not end."""
         if not self._written:
             need = (self._tau - self._computed) / self.speed
             spent = min(seconds, need)
@@ -101,7 +101,7 @@ class WorkCycle:
         return self._long if self._index == self._per_storage - 1 else self._short
 
     def go_back(self, point: Point) -> None:
-        """All that was done since is to be done again. A point ahead of where the job is changes nothing."""
+        """Rolls the job back to a point; the work since is repeated. A later point changes nothing."""
         lost = self.productive + self.degraded + self.checkpoint - sum(point)
         if lost < 0:
             return
@@ -113,11 +113,11 @@ class WorkCycle:
             self._index = 0
 
     def seconds_to_save(self) -> float:
-        """Until the next write is done."""
+        """Seconds until the next write is complete."""
         return (self._tau - self._computed) / self.speed + self._write_length - self._written
 
     def seconds_until(self, work: float) -> float:
-        """Until so much is productive, if nothing happens."""
+        """Seconds until this much work is productive, without interruptions."""
         left, computed, index, wall = work - self.productive, self._computed, self._index, 0.0
         if self._written:
             wall, computed = self._write_length - self._written, 0.0

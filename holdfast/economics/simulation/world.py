@@ -44,7 +44,7 @@ class World:
         self.scheduler.close()
 
     def _returned(self, node: int) -> None:
-        """A node passed its test: whatever it suffered from itself is over."""
+        """Handles a passed test: the node's own faults are over."""
         self.silent.cure(node)
         self.scheduler.place()
 
@@ -78,7 +78,10 @@ class World:
             self._interrupt(run, failure, {node: failure} if failure.hazard.takes_node else {})
 
     def _interrupt(self, run: JobRun, failure: Failure, leaving: dict[int, Failure]) -> None:
-        """The job stops; who leaves it leaves when that is known. A job that lacks nodes anyway just lacks more."""
+        """Stops a job.
+
+        The failed nodes leave it when the failure is known. A job that already waits just waits for more.
+        """
         run.leaving.update(leaving)
         if run.phase is Phase.WAITING:
             self._leave(run)
@@ -145,7 +148,7 @@ class World:
     # Failures of more than a node
 
     def _outage(self, failure: Failure, nodes: list[int]) -> None:
-        """What nodes share is down: none is blamed, all are tested when it is back."""
+        """Shared equipment is down: no node counts as failed, and all are tested afterwards."""
         hit: dict[int, JobRun] = {}
         for node in nodes:
             run = self.job_of.get(node)
@@ -166,7 +169,7 @@ class World:
     # Planned work
 
     def _maintain(self, plan: PlannedMaintenance) -> None:
-        """The next nodes in turn that are in service; jobs leave them at their next checkpoint."""
+        """Maintains the next nodes in turn that are in service; jobs leave them at their next checkpoint."""
         count = self.scenario.cluster.nodes
         nodes = [(self._next_maintained + number) % count for number in range(plan.nodes)]
         self._next_maintained = (self._next_maintained + plan.nodes) % count

@@ -41,7 +41,7 @@ def document(setting: Setting, how_many: int, seed: int) -> dict[str, Any]:
 
 
 def _closed_form(coarse: Coarse) -> float | None:
-    """None where the closed form has no progress."""
+    """The result of the closed form; None if it gives no progress."""
     stages, saved = coarse.job.restart, coarse.job.checkpoints
     restart = sum(one.mean for one in (stages.detect, stages.diagnose, stages.reschedule, stages.load, stages.warm_up))
     try:

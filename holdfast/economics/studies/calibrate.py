@@ -1,4 +1,4 @@
-"""Fits a hazard to an event log: a rate, or an ageing law where lifetimes fit it better."""
+"""Fits a hazard to an event log: a constant rate, or a Weibull law if the lifetimes fit it clearly better."""
 
 from math import log
 from pathlib import Path
@@ -9,11 +9,11 @@ from holdfast.economics.simulation.event_log import BadLog, WatchedEvents, read
 from holdfast.economics.studies.tasks import Changes
 from holdfast.model.refusal import Refusal
 
-DIFFERS = 6.635  # twice the gain in log likelihood that chance exceeds one time in a hundred
+DIFFERS = 6.635  # threshold of the likelihood ratio test at 1 %
 
 
 def watched(flag: str, path: str) -> WatchedEvents:
-    """What a log contains; refused if it has no failure or no time."""
+    """Summary of a log; refused if it has no failure or no observation time."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as lines:
             found = read(lines)
@@ -29,7 +29,7 @@ def watched(flag: str, path: str) -> WatchedEvents:
 
 
 def changes(path: str) -> tuple[Changes, str]:
-    """For the first hazard of the scenario, and a sentence about what was read."""
+    """Changes for the first hazard of the scenario, and a sentence about the log."""
     log = watched("--calibrate", path)
     found = hazard(log)
     rate = log.events / log.unit_years

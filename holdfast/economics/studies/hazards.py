@@ -54,7 +54,7 @@ def _hazard(table: Table) -> Hazard:
 
 
 def _rate(table: Table) -> tuple[float, float]:
-    """A rate: by name, as a number, or as own counts, whose uncertainty every replica draws again."""
+    """A rate by name, as a number, or from own counts. Each replica draws from the uncertainty of counts."""
     if "events" in table or "unit_years" in table:
         events = table.number("events", None, 0, 1e9)
         return max(events, 0.5) / table.number("unit_years", None, 1e-9, 1e12), max(events, 0.5)

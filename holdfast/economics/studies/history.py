@@ -13,7 +13,7 @@ from holdfast.model.refusal import Refusal
 
 
 def inputs(url: str, token: str, gpus_per_node: str | None) -> PlanInputs:
-    """Counts and repair times where the command line is silent. Raises Refusal when nothing was seen yet."""
+    """Counts and repair times as defaults of options. Raises Refusal if the history is empty."""
     client = connect(url, token)
     per_node = PlanInputs().number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
     seen, days = _history(client)

@@ -33,11 +33,11 @@ class PlanFile:
     given: dict[str, tuple[str, str]]
 
     def inputs(self) -> PlanInputs:
-        """New inputs: each plan records its own list of what it rests on."""
+        """New inputs, because each plan records its own list."""
         return PlanInputs(known=self.given)
 
     def as_keys(self, sentence: str) -> str:
-        """An error names options; here they are keys of the file, each with its line."""
+        """The error with keys of the file and their line instead of options."""
 
         def key(found: re.Match[str]) -> str:
             where = self.given.get(found[1], ("", ""))[1].rpartition(", ")[2]

@@ -24,7 +24,7 @@ class Results:
         return estimate(self.values(name), least=0.0, most=1.0 if name in SHARES else inf)
 
     def share(self, part: str) -> Estimate:
-        """Of the paid GPU-time."""
+        """A share of the paid GPU-time."""
         return estimate([outcome.ledger.share(part) for outcome in self.outcomes], least=0.0, most=1.0)
 
     def gpu_hours(self, part: str) -> Estimate:
@@ -36,7 +36,7 @@ class Results:
 
     @property
     def parts(self) -> list[str]:
-        """Of the ledger, those that occur."""
+        """The categories of the ledger that occur."""
         return [part for part in self.outcomes[0].ledger.parts() if self.share(part).mean]
 
 
@@ -48,7 +48,7 @@ def replicate(
     work: Workers,
     advanced: Callable[[int], None],
 ) -> list[Results]:
-    """The same replicas of every setting; until the productive share is known to the precision, if one is wanted."""
+    """Runs the same replicas of every setting, until the productive share reaches the wanted precision, if any."""
     found = [Results(setting) for setting in settings]
     batch = BATCH if precision else replicas
     for begin in range(0, replicas, batch):

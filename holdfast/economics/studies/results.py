@@ -26,7 +26,7 @@ def number(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """An interval by Student may reach beyond what a share can be."""
+    """A share with its interval, clipped to 0 and 1."""
     return percent(min(1.0, max(0.0, value)))
 
 
@@ -57,13 +57,13 @@ def document(results: Results) -> dict[str, Any]:
 
 
 def effective_price(results: Results) -> float | None:
-    """None where nothing was productive."""
+    """Price per productive hour; None without productive time."""
     productive = results.share("productive").mean
     return results.setting.parsed().price / productive if productive else None
 
 
 def chart(results: Results) -> PlanChart:
-    """How the mean settles as replicas are added, between its limits."""
+    """The mean and its interval over the number of replicas."""
     values = results.values("ettr")
     known = [estimate(values[:number]) for number in range(2, len(values) + 1)]
     if not known:
@@ -85,7 +85,7 @@ def chart(results: Results) -> PlanChart:
 
 
 def verdict(first: Results, second: Results) -> str:
-    """Whether the second is better, and how sure that is."""
+    """Whether the second setting is better, with the significance."""
     found = difference(first.values("productive"), second.values("productive"))
     name, pairs = second.setting.parsed().scenario.title, len(first.outcomes)
     if found.by.mean == 0 and found.p == 1:

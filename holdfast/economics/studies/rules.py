@@ -8,7 +8,7 @@ from holdfast.model.lifecycle import NodeState
 
 
 class _Pool:
-    """One pool, counted as the controller counts it; asked again only when a count has changed."""
+    """The guard of one pool, as in the controller; evaluated again only after a count changed."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -29,7 +29,7 @@ class _Pool:
 
 
 class RealRules(Recall):
-    """Steps as the machine takes them, and the guard of the pool."""
+    """The real lifecycle machine, and the guard of the pool."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)

@@ -17,7 +17,7 @@ from holdfast.model.refusal import Refusal
 SECTIONS = ("title", "assumptions", "reported", "price_per_gpu_hour", "cluster", "policy", "job", "checkpoint",
             "restart", "repair", "part", "hazard", "maintenance")  # fmt: skip
 LEAST_EVERY = 60.0  # seconds between planned works
-SAME = {"rate": ("events", "unit_years"), "events": ("rate",)}  # two ways to say it: the later one holds
+SAME = {"rate": ("events", "unit_years"), "events": ("rate",)}  # alternative keys: the later one wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def load(path: str, changes: dict[str, Any] | None = None) -> ScenarioFile:
 
 
 def parse(text: str, origin: str, changes: dict[str, Any] | None = None) -> ScenarioFile:
-    """`changes` are values to take instead of those of the file: 'policy.spares', 'repair.time'."""
+    """Parses a scenario. `changes` override values of the file: 'policy.spares', 'repair.time'."""
     document = Document(text, origin)
     for key, value in (changes or {}).items():
         _put(document, key, value)
@@ -62,7 +62,7 @@ def parse(text: str, origin: str, changes: dict[str, Any] | None = None) -> Scen
 
 
 def _put(document: Document, key: str, value: Any) -> None:
-    """Into a table, or into every table of that name where there are several."""
+    """Sets a value in a table, or in all tables of that name."""
     section, _, name = key.rpartition(".")
     section, _, index = section.rstrip("]").partition("[")
     found = document.raw.setdefault(section, {}) if section else document.raw
@@ -79,7 +79,7 @@ def _put(document: Document, key: str, value: Any) -> None:
 
 
 def _policy(document: Document, top: Table) -> Policy:
-    """The lifecycle's own; the cluster's spares are nodes beyond those that it counts, held back."""
+    """The policy of the lifecycle. Spares are additional nodes that are held back."""
     Table(document, top.raw("policy", {}), "policy").only([one.name for one in fields(Policy)])
     policy = document.fill(Policy, top.raw("policy", {}), "policy")
     spares = top.raw("cluster", {}).get("spares", 0)

@@ -10,7 +10,7 @@ MOST_EVENTS = 1e8
 
 
 def refuse_absurd(document: Document, scenario: s.Scenario, policy: Policy) -> None:
-    """What would simulate for ever without getting anywhere."""
+    """Refuses a scenario that would never make progress."""
     if policy.spares < 0 or policy.spares >= scenario.cluster.nodes:
         raise document.refuse("policy", "spares", "expected 0 or more and fewer than the cluster's nodes")
     parts = {part.name for part in scenario.repair.parts}
@@ -28,7 +28,7 @@ def refuse_absurd(document: Document, scenario: s.Scenario, policy: Policy) -> N
 
 
 def refuse_endless(document: Document, scenario: s.Scenario) -> None:
-    """More than a replica could play through in hours."""
+    """Refuses a scenario whose replica would take hours."""
     cluster, years = scenario.cluster, scenario.cluster.seconds / s.YEAR
     failures = sum(hazard.rate * _worst(hazard) * cluster.units(hazard.on) * years for hazard in scenario.hazards)
     planned = sum(cluster.seconds / plan.every * plan.nodes for plan in scenario.maintenance)
@@ -41,14 +41,16 @@ def refuse_endless(document: Document, scenario: s.Scenario) -> None:
 
 
 def _worst(hazard: s.Hazard) -> float:
-    """How much more often than the others the worst units fail: all are drawn at that rate, and most draws stand for
-    nothing."""
+    """Rate of the worst units relative to the others.
+
+    All units draw failures at that rate, and most draws are rejected.
+    """
     repeat_offenders = hazard.repeat_offender_times if hazard.repeat_offender_share else 1.0
     return repeat_offenders * (hazard.batch_times if hazard.batch_share else 1.0)
 
 
 def doubts(scenario: s.Scenario) -> list[str]:
-    """What is longer than the time between failures, so that little can come of it."""
+    """Warnings about durations that exceed the time between failures."""
     found = []
     for job in scenario.jobs:
         between, stages = _between_failures(scenario, job), job.restart
@@ -68,7 +70,7 @@ def doubts(scenario: s.Scenario) -> list[str]:
 
 
 def _between_failures(scenario: s.Scenario, job: s.SimulatedJob) -> float:
-    """Seconds between crashes of the job, roughly; for refusing what is hopeless."""
+    """Approximate seconds between crashes of the job."""
     cluster = scenario.cluster
     yearly = sum(
         hazard.rate * hazard.times_on_average * cluster.units(hazard.on) * job.nodes / cluster.nodes

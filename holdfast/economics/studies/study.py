@@ -46,7 +46,7 @@ class StudyOptions:
 
 
 class Study:
-    """Reads the scenario and its changes; refuses what is wrong before anything is simulated."""
+    """Reads the scenario and its changes, and refuses errors before it simulates anything."""
 
     def __init__(self, options: StudyOptions, note: Callable[[str], None]) -> None:
         options.refuse_contradictions()

@@ -25,7 +25,7 @@ SHORT = {
     "detect": "restart.detect",
     "days": "cluster.days",
 }
-POINTS = 5  # between two ends, where no step is named
+POINTS = 5  # number of points without a named step
 MOST_POINTS = 10_000
 EXAMPLE = "such as spares=0:64:8, mttr=1h:3d or policy.service_degraded=fail|choose_last"
 _KEY = re.compile(r"[a-z_]+(\[[0-9]+\])?(\.[a-z_]+)?")
@@ -87,7 +87,7 @@ def _values(key: str, text: str) -> list[Any]:
 
 
 def _between(key: str, ends: Sequence[float], ratios: bool) -> list[float]:
-    """In steps; without a step, a few points; of a duration at equal ratios."""
+    """Values between two ends, in steps. Without a step, a few points (of a duration with equal ratios)."""
     low, high = ends[0], ends[1]
     if high < low or (len(ends) == 3 and ends[2] <= 0):
         raise Refusal(f"--sweep: {key}: expected FROM below TO and a STEP above 0")
@@ -108,7 +108,7 @@ def changes_text(changes: Changes) -> str:
 
 
 def best_of(swept: list[Results]) -> tuple[Results, str]:
-    """The one with the most productive time, and whether it differs significantly from the next."""
+    """The setting with the most productive time, and whether it differs significantly from the next."""
     ranked = sorted(swept, key=lambda one: -one.figure("productive").mean)
     best = ranked[0]
     share = percent(best.figure("productive").mean)

@@ -45,7 +45,7 @@ class Task:
 
 
 def perform(task: Task) -> SimulationOutcome:
-    """One replica. Its random events depend on the seed and the replica alone: two settings have the same."""
+    """Simulates one replica. Its random events depend only on the seed and the replica, so all settings share them."""
     parsed = task.setting.parsed()
     return simulate(parsed.scenario, RealRules(parsed.policy), partial(_rng, task.seed, task.replica))
 
@@ -56,7 +56,7 @@ def _rng(seed: int, replica: int, name: str) -> random.Random:
 
 class Workers(Protocol):
     def __call__(self, tasks: Sequence[Task]) -> Iterator[SimulationOutcome]:
-        """Their outcomes, in order, as they come."""
+        """Yields the outcomes in order."""
 
 
 @contextmanager
@@ -75,7 +75,8 @@ def workers(on: str, tasks: int) -> Iterator[Workers]:
 
 @contextmanager
 def _ray() -> Iterator[Workers]:
-    """The cluster that $RAY_ADDRESS or a running `ray start` names; else one on this machine. Ended only if begun."""
+    """Connects to the cluster of $RAY_ADDRESS or of a running `ray start`, or starts one here and ends it
+    afterwards."""
     with needs_extra("sweep"):
         import ray
     began = not ray.is_initialized()

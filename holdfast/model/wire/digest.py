@@ -7,7 +7,7 @@ from collections.abc import Callable
 from holdfast.model.subject import Subject, gpu
 
 VERSION = 1
-GPUS = 8  # of a node with more, only the first eight
+GPUS = 8  # a digest has the first eight GPUs of a node
 SIGNALS = (
     "gpu_temperature_celsius",
     "gpu_memory_temperature_celsius",
@@ -30,12 +30,12 @@ def pack(node: str, read: ReadSignal) -> bytes:
 
 
 def _single(value: float | None) -> float:
-    """A value that a float32 cannot hold is NaN too."""
+    """The value as float32; NaN if it does not fit."""
     return value if value is not None and abs(value) <= _LARGEST else math.nan
 
 
 def unpack(digest: bytes) -> dict[tuple[int, str], float]:
-    """By GPU and signal, without unknown values. Empty for a digest of another version."""
+    """Values by GPU and signal, without unknown ones. Empty for a digest of another version."""
     if len(digest) != _FORMAT.size or digest[0] != VERSION:
         return {}
     _, *values = _FORMAT.unpack(digest)

@@ -17,10 +17,10 @@ class HeldStep:
     """The ranks whose shard of one step is in each place."""
 
     step: int
-    own: tuple[int, ...] = ()  # of this node, in its memory
-    partners: tuple[int, ...] = ()  # of other nodes, in this one's memory
-    stored: tuple[int, ...] = ()  # of this node, in storage
-    gpu: tuple[int, ...] = ()  # of this node, in the memory of its GPUs too
+    own: tuple[int, ...] = ()  # shards of this node, in its memory
+    partners: tuple[int, ...] = ()  # shards of other nodes, in this node's memory
+    stored: tuple[int, ...] = ()  # shards of this node, in storage
+    gpu: tuple[int, ...] = ()  # shards of this node, in GPU memory too
 
     def __post_init__(self) -> None:
         """Refuses values out of bounds, also when a message is decoded."""
@@ -31,11 +31,11 @@ class HeldStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What one keeper holds. A step of -1 means none."""
+    """The copies of one keeper. A step of -1 means none."""
 
-    node: str  # the job's name for it; in tests several keepers on one machine act as nodes
+    node: str  # the job's name of the node; in tests, several keepers on one machine act as nodes
     run: str = ""  # the run of the job that it belongs to; an excluded node stays in an earlier one
-    ranks: tuple[int, ...] = ()  # this node's own
+    ranks: tuple[int, ...] = ()  # ranks of this node
     world: int = 0
     replicas: int = 0  # nodes that hold each rank's shard; 0: no rank has joined
     committed_step: int = -1  # safe on `replicas` nodes, for every rank of the job
@@ -43,7 +43,7 @@ class Holdings:
     budget_bytes: int = 0
     steps: tuple[HeldStep, ...] = ()
     troubles: tuple[str, ...] = ()
-    storage_unknown: str = ""  # why nothing is known of storage
+    storage_unknown: str = ""  # why the state of storage is unknown
 
     def __post_init__(self) -> None:
         _require(len(self.node) <= 255 and self.node.isprintable(), "node", "a host name")

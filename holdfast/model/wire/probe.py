@@ -71,7 +71,7 @@ class ProbeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What fixed computations gave on a device; devices of one kind, with the same libraries, agree to the last bit."""
+    """Results of fixed computations on a device. Equal devices with equal libraries give equal bits."""
 
     subject: str
     kind: str

@@ -8,7 +8,7 @@ LONGEST_NAME = 128
 MOST_RANKS = 1_000_000
 MOST_LINKS = 32
 LARGEST_STEP = 2**53 - 1
-WINDOW_SECONDS = 10.0  # of one report of a rank
+WINDOW_SECONDS = 10.0  # length of a report's window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +19,9 @@ class RankWindow:
     owner: str  # the reporting user, from the socket's peer credentials: 'uid-1000'
     rank: int
     world: int
-    session: str  # one life of the process
+    session: str  # identifies one run of the process
     began: float  # when this process began to report
-    at: float  # when the last step ended; where none did, when the window was cut
+    at: float  # end of the last step; without a step, the end of the window
     step: int = -1  # the last step that was made
     steps: int = 0
     seconds: float = 0.0
@@ -29,15 +29,15 @@ class RankWindow:
     compute_seconds: float = 0.0
     wait_seconds: float = 0.0  # in communication: waiting for late ranks, and the transfer itself
     checkpoint_seconds: float = 0.0
-    own_seconds: float = 0.0  # the middle compute time of one step: what is compared with the peers'
+    own_seconds: float = 0.0  # median compute time of a step; compared with the peers
     split: bool = False  # whether waiting is measured separately from computing
     tokens: float = 0.0
     loss: float | None = None
     gradient_norm: float | None = None
-    saved_step: int = -1  # the newest that is safe
+    saved_step: int = -1  # the newest saved step
     gpu: int | None = None
     group: str = ""  # ranks of one group do the same work
-    links: Mapping[str, float] = field(default_factory=dict)  # middle seconds in each named communication of a step
+    links: Mapping[str, float] = field(default_factory=dict)  # median seconds in each named communication of a step
     ended: str = ""  # closed: it reported its end; gone: its process ended without a report
     dropped: int = 0  # steps that were never reported, so far
 

@@ -16,7 +16,7 @@ from holdfast.model.wire.progress import RankWindow
 
 LONGEST_NAME = 255  # characters; a host name has at most 253
 LONGEST_TEXT = 16_384
-LONGEST_DOCUMENT = 400_000  # of a probe; a request has at most 1 MB
+LONGEST_DOCUMENT = 400_000  # document of a probe; a request has at most 1 MB
 MOST_EVENTS = 1_000
 MOST_CHANGES = 1_000
 MOST_PARTS = 256
@@ -28,7 +28,7 @@ MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
 LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 with a header
 LARGEST_TIME = 1e11  # seconds from the epoch: about the year 5000
-LARGEST_SEQUENCE = 2**53 - 1  # what a JSON number carries exactly
+LARGEST_SEQUENCE = 2**53 - 1  # the largest integer that JSON numbers represent exactly
 
 
 class ReportMark(NamedTuple):
@@ -43,8 +43,8 @@ class ReportMark(NamedTuple):
 
 
 def is_current(new: ReportMark, old: ReportMark) -> Any:
-    """Whether `new` replaces `old`. Within a session the report's number decides, as an agent's clock may be set back;
-    between sessions there is only the time. Of columns, the answer is an SQL expression."""
+    """Whether `new` replaces `old`. Within a session the report's number decides, because an agent's clock may be set
+    back; between sessions the time decides. For columns, the answer is an SQL expression."""
     same = (new.session == old.session) & (new.seq >= old.seq)
     return same | ((new.session != old.session) & (new.at >= old.at))
 
@@ -60,9 +60,9 @@ class VerdictChange:
     reason: str = ""
     subjects: tuple[Subject, ...] = ()
     evidence: tuple[str, ...] = ()
-    remedy: str = ""  # what to do about it; "" of an older agent and of a verdict that asks for nothing
-    owner: str = ""  # the team that does it
-    repair: str = ""  # the first repair step that can help; "" of an older agent
+    remedy: str = ""  # what to do; "" from an older agent and for a verdict without a remedy
+    owner: str = ""  # the team that the remedy is assigned to
+    repair: str = ""  # the first repair step that can help; "" from an older agent
 
     def __post_init__(self) -> None:
         """A controller holds half a million verdicts: equal texts are one object."""
@@ -74,8 +74,8 @@ class VerdictChange:
 
     @property
     def bounded(self) -> bool:
-        """Whether it is within all bounds of a report. Nearly every verdict is a pass of a few words, for which this
-        one question costs a tenth of the single ones."""
+        """Whether the change is within all bounds of a report. Most verdicts are short passes, for which this combined
+        test costs a tenth of the single tests."""
         names, text = self.check + self.before + self.after + self.repair, self.reason + self.remedy + self.owner
         bare = not self.subjects and not self.evidence
         return bare and len(names) <= LONGEST_NAME and len(text) <= LONGEST_TEXT and abs(self.at) <= LARGEST_TIME
@@ -87,7 +87,7 @@ class OrderOutcome:
 
     order: int
     verb: str
-    ok: bool  # it was carried out; what a test found is in `health`
+    ok: bool  # whether the order was carried out; the result of a test is in `health`
     health: str = ""  # of a re-test: pass, degraded, fail or unknown
     cause: str = ""  # of a re-test: the check that decided
     reason: str = ""
@@ -128,12 +128,10 @@ class Report:
     outcomes: tuple[OrderOutcome, ...] = ()
     jobs: tuple[JobSeen, ...] | None = None  # all jobs that use GPUs here now; None if the agent does not know
     progress: tuple[RankWindow, ...] = ()  # from ranks on this node; the controller stores only its counters
-    unsaved: tuple[str, ...] = ()  # jobs whose state is in the memory of this node and not in storage
-    keepers: tuple[
-        KeeperReport, ...
-    ] = ()  # of checkpoints on this node: what they hold now, kept in memory and not stored
+    unsaved: tuple[str, ...] = ()  # jobs whose state is only in the memory of this node, not in storage
+    keepers: tuple[KeeperReport, ...] = ()  # checkpoint keepers of this node; kept in memory, not stored
 
-    parts: tuple[Part, ...] = ()  # all that have a serial number, now and then and when they change
+    parts: tuple[Part, ...] = ()  # all parts with a serial number; sent at intervals and after changes
 
     def when(self, at: float, now: float) -> float:
         """An event without a time gets the time of the report. No event is later than its report or before the

@@ -12,7 +12,7 @@ class SweepRow:
     algbw_bytes_per_second: float
     busbw_bytes_per_second: float
     correct: bool | None  # None: not compared
-    variation_ratio: float | None = None  # the deviation of the times as a share of their mean
+    variation_ratio: float | None = None  # standard deviation of the times, relative to their mean
     wrong_ranks: tuple[int, ...] = ()
 
 
@@ -34,9 +34,10 @@ class SweepReport:
     pairs: list[dict[str, Any]] = field(default_factory=list)
     suspects: list[SweepFinding] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
-    sweep_verdicts: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
+    sweep_verdicts: list[dict[str, Any]] = field(default_factory=list)  # verdicts of the whole sweep, by regime
     ranks: int = 0
     gpu_model: str = ""
     network: str = ""  # the plugin that NCCL chose: IB, Socket, ...
-    references: list[dict[str, Any]] = field(default_factory=list)  # what hosts and pairs are compared with, by band
-    code_paths: list[str] = field(default_factory=list)  # of a slow band, with NCCL_ALGO and NCCL_PROTO pinned
+    references: list[dict[str, Any]] = field(default_factory=list)  # reference values for hosts and pairs, by band
+    # code paths of a slow band, measured with NCCL_ALGO and NCCL_PROTO fixed
+    code_paths: list[str] = field(default_factory=list)
