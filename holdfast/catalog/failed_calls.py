@@ -52,6 +52,11 @@ def cause_of_error(text: str) -> str:
     return next((cause for cause, shows in _bare() if shows(text)), "launcher.setup")
 
 
+def cause_of_nccl_source(place: str) -> tuple[str, str]:
+    """The cause and the problem that a warning of NCCL points to by its source file."""
+    return next(((cause, problem) for regex, cause, problem in _nccl_sources() if regex.search(place)), ("", ""))
+
+
 def is_harmless(text: str) -> bool:
     return _harmless()(text) or is_calm(text)
 
@@ -84,6 +89,11 @@ def _subsystems() -> tuple[tuple[str, AnyOfPatterns], ...]:
 @cache
 def _bare() -> tuple[tuple[str, AnyOfPatterns], ...]:
     return tuple((cause, AnyOfPatterns([regex])) for cause, regex in _table()["bare"])
+
+
+@cache
+def _nccl_sources() -> tuple[tuple[re.Pattern[str], str, str], ...]:
+    return tuple((re.compile(regex), cause, problem) for regex, cause, problem in _table()["nccl_source"])
 
 
 @cache

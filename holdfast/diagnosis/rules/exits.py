@@ -42,6 +42,7 @@ _SAYS = {  # signal -> (cause, how sure, in words)
 }
 
 
+_TRAINER_KINDS = ("steps", "exception", "dataloader", "busy", "loading", "save")
 _KNOWN = {11: "segfault", 7: "bus_error", 6: "abort", 4: "illegal_instruction"}
 
 
@@ -80,6 +81,8 @@ def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidat
         return _ended_itself(ends)
     first = telling[0]
     cause, sure, words = _SAYS[signal_of(first) or 0]
+    if cause == "job.dataloader" and first.event.code == "task" and not any(_of_a_trainer(one) for one in evidence):
+        cause = "job.exception"  # any program may map a file that is cut short
     if first.event.code != "agent" and signal_of(first) == _TERM:
         return None
     alike = [one for one in ends if signal_of(one) == signal_of(first)]
@@ -94,6 +97,11 @@ def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidat
         note=words,
         known=known,
     )
+
+
+def _of_a_trainer(one: Evidence) -> bool:
+    """Whether it shows a program in Python, most often one that loads data in processes of its own."""
+    return one.event.kind in _TRAINER_KINDS or one.event.code in ("python", "worker", "spawn", "elastic", "summary")
 
 
 def _ended_itself(ends: Sequence[Evidence]) -> Candidate | None:

@@ -15,6 +15,8 @@ _TRACEBACKS = (
     b"gnored in",
 )
 _MESSAGE_LINES = 4
+_BOX_LINES = 20
+_RULE = "--------------------"
 _MOST_OF_A_LINE = 300
 _ADVICE_BYTES = 800
 _ADVICE_WORDS = (b"try using", b"Try ", b"Please ", b"Solution:", b"Hint:", b"hint:", b"onsider ")
@@ -52,6 +54,12 @@ class LineContext:
                 else [decode(raw) for raw in text.rsplit(b"\n", _NEAR_LINES + 1)[-_NEAR_LINES - 1 : -1]]
             )
         return self._near
+
+    def heading(self) -> str:
+        """The first line of the box that a line stands in, below a rule of dashes; '' where there is no rule."""
+        texts = [line.text for line in self.lines()[-_BOX_LINES:]]
+        rule = max((number for number, text in enumerate(texts) if text.strip().startswith(_RULE)), default=None)
+        return next((text.strip() for text in texts[rule + 1 :] if text.strip()), "") if rule is not None else ""
 
     def below(self, stream: str) -> str:
         """The first line below with text, of the same process: some messages begin or continue there."""

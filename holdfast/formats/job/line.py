@@ -87,8 +87,9 @@ _PREFIXES = tuple(
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
         r"\[(?P<host>[\w.-]+)\]\[(?P<pid>\d{1,8}):\d{1,8}\]\[(?P<local>-?\d{1,4})\]\[(?P<place>[\w./]+:\d+)\] "
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
-        r"(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>\d{1,4})\] (?P<place>[\w./]+\.cu:\d+) "
-        r"(?P<nccl>(?P<severity>WARN|INFO) )",  # old NCCL versions print no name
+        r" {0,3}(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>\d{1,4})\] "
+        r"(?:(?P<place>[\w./]+\.(?:cu|h|cc):\d+) )?(?P<nccl>(?P<severity>WARN|INFO) )",  # before its lines had its name
+        r"(?P<nccl>(?P<severity>WARN|INFO|TRACE): Function: \w{1,80} Line: \d{1,6}: )(?=NET/)",  # its plugin in a test
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r" {0,3}(?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",

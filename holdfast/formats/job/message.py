@@ -70,6 +70,11 @@ _FIELD = re.compile(r"\b(?:[Ee]rr(?:or)?|msg|reason|[Mm]essage|desc|details)(?:=
 _SETTING = re.compile(r"[(, ]\w{2,60}=[^=,\n]{0,200},")
 _MANY_SETTINGS = 3
 _SOURCE_PLACE = re.compile(r"[\w./-]{1,300}\.(?:c|cc|cpp|cu|h|hpp):\d+: ")
+_NCCL_RETURNED = re.compile(r"/?(?:[\w.-]+/)*[\w.-]+:\d{1,6} -> [1-9]\b")  # the call above it handed the error on
+_NCCL_ECHO = re.compile(  # another thread's error, told again
+    r"\[Proxy Service|Failed to execute operation|while polling for opId|Proxy Call to rank|\[Service [Tt]hread\]"
+    r"|\[Rem Allocator\]|[Pp]roxy(?:Progress|Connect)|socket progress error|NET/Socket : (?:message truncated|socket)"
+)
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
@@ -196,6 +201,21 @@ def of_nccl(line: JobLine) -> Evidence | None:
         if group.kind.startswith("nccl.") and (found := find(group, line)):
             return found
     return of_failed_call(line) or _placed_evidence("nccl.last_error", "other", line, Meaning("effect", ""), {})
+
+
+def of_nccl_warning(line: JobLine, below: Sequence[JobLine]) -> Evidence | None:
+    """A warning of NCCL by its source file alone. `below`: the next lines, which show a call that returned an error."""
+    cause, problem = failed_calls.cause_of_nccl_source(line.place)
+    if not line.nccl or line.level != "E" or not cause or _NCCL_ECHO.search(line.text):
+        return None
+    if failed_calls.is_harmless(line.text):
+        return None
+    returned = any(one.nccl and one.host == line.host and _NCCL_RETURNED.match(one.text) for one in below)
+    detail: dict[str, Value] = {"what": printable(with_place(line))[:160]}
+    if problem:
+        detail["problem"] = problem
+    role = "weak" if returned else "hint"
+    return _placed_evidence("nccl.warning", "other", line, Meaning(role, cause), detail)
 
 
 def of_failed_call(line: JobLine) -> Evidence | None:

@@ -28,8 +28,13 @@ _ROW_GOES_ON = re.compile(r"\|(?: +\|){1,4} +\S")
 _MOST_ROWS = 8
 _WORDS = re.compile(r"[A-Za-z]{2,}[^A-Za-z]+[A-Za-z]{2,}")
 _LAUNCHER = re.compile(r"srun|slurmstepd|mpi(?:run|exec)|In: |[-=*]{3}")
+_FIELD_OF_A_BOX = re.compile(  # of Open MPI: its heading names the call, this line the error
+    r"\s{1,8}(?:Error|Reason|System error|Error code|errno|Errno)(?: \w+)?\s*: \S"
+)
 Reader = Callable[[JobLine, LineContext], Evidence | None]
 _LAST_ERROR = "Last error:"
+_NCCL_WARNING = "NCCL WARN"
+_SAYS_LEAST = ("call", "nccl.warning")  # kinds known by an errno or a source file alone
 _LISTED_BELOW = "Missing ranks:"  # Horovod lists the ranks on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # kinds whose messages name ranks, hosts and codes
 # kinds that are kept in addition to an error: a progress bar may precede it on the line
@@ -45,7 +50,10 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
         return []
     said_otherwise = bool(_other_language().intersection(words))
     context.rows = _rows_of(line.text) if said_otherwise else job_problems.with_keywords(words)
-    if _CONTINUES.match(line.text) and (above := context.near()):
+    if _FIELD_OF_A_BOX.match(line.text) and (heading := context.heading()):
+        line = line._replace(text=f"{heading} {line.text.strip()}")
+        context.rows = _rows_of(line.text)
+    elif _CONTINUES.match(line.text) and (above := context.near()):
         line = line._replace(text=f"{above[-1].text.rstrip()} {line.text.strip()}")
         context.rows = _rows_of(line.text)
     elif _CELL in line.text and (whole := _whole_cell(line, context)) != line.text:
@@ -127,11 +135,12 @@ def _is_no_message(line: JobLine, context: LineContext) -> bool:
     return line.text.startswith("    ") and python_exceptions.is_source(line, context.near())
 
 
-def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
+def _clearness(one: Evidence) -> tuple[int, bool, int, bool]:
     """Sort key: known problems before class names, exceptions before plain lines, failed calls last."""
     kind = one.event.kind
     vague = one.role == "hint" or (not one.word("problem") and kind not in _SAY_MORE)
-    return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
+    least = _SAYS_LEAST.index(kind) + 1 if kind in _SAYS_LEAST else 0
+    return least, vague, _CLEAREST.index(one.role), kind == "problem"
 
 
 def _with_problem(one: Evidence, beside: list[Evidence]) -> Evidence:
@@ -158,6 +167,10 @@ def _problem(line: JobLine, context: LineContext) -> Evidence | None:
 
 def _failed_call(line: JobLine, _context: LineContext) -> Evidence | None:
     return job_message.of_failed_call(line)
+
+
+def _nccl_warning(line: JobLine, context: LineContext) -> Evidence | None:
+    return job_message.of_nccl_warning(line, context.lines_below())
 
 
 def _last_error(line: JobLine, context: LineContext) -> Evidence | None:
@@ -207,6 +220,7 @@ def by_keyword() -> dict[bytes, tuple[Reader, ...]]:
             word = keyword.encode()
             readers[word] = (*readers.get(word, ()), reader)
     readers[_LAST_ERROR.encode()] = (_last_error,)
+    readers[_NCCL_WARNING.encode()] = (*readers.get(_NCCL_WARNING.encode(), ()), _nccl_warning)
     for words in failed_calls.keywords():
         readers[words.encode()] = (*readers.get(words.encode(), ()), _failed_call)
     for problem in job_problems.problems():

@@ -13,11 +13,16 @@ _HEADING = re.compile(rf"NVRM: The NVIDIA GPU {_ADDRESS.pattern}")
 _GONE = re.compile(r"fallen off the bus|GPU is lost|GPU has been lost|lost from the bus", re.IGNORECASE)
 _ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first one is informative
 _INIT_FAILED = re.compile(
-    r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?"
-    r"|failed to wait for GFW.?boot"
+    r"RmInitAdapter failed!? ?"
+    r"(?P<status>\((?:0x(?P<stage>[0-9a-f]{1,8}):0x(?P<error>[0-9a-f]{1,8}))?[0-9a-fx:]{0,40}\))?"
+    r"|(?P<firmware>failed to wait for GFW.?boot|Cannot initialize GSP firmware|proceed with booting GSP)"
     r"|nvidia(?:: probe of \S{4,20}|.{0,20} probe with driver nvidia) failed with error",
     re.IGNORECASE,
 )
+# How far a GPU came when it did not start, and the error there (rm_init_status and NV_STATUS of the driver)
+_FIRMWARE_STAGES = range(0x60, 0x70)
+_OTHER_STAGES = range(0x23, 0x60)  # the GPU answers: its state, its memory or its VBIOS
+_GONE_ERRORS = frozenset({0x05, 0x0F})  # no card, GPU is lost
 _HEADING_REACHES_LINES = 3
 _DRIVER = re.compile(r"NVRM: |nvidia[ :]")
 _ANYBODY = re.compile(r"NVRM: |nvidia[ :]|Unable to determine the device handle |\s{0,40}(?:installed in|fallen off) ")
@@ -57,7 +62,7 @@ class GpuLost:
             detail = {"status": failed["status"]} if failed["status"] else {}
             return line.event(
                 "gpu_lost",
-                code="init_failed",
+                code=_code_of(failed),
                 device=device,
                 severity="fatal",
                 action="reset_gpu",
@@ -68,6 +73,16 @@ class GpuLost:
     def _heading_of(self, line: KernelLine) -> KernelLine | None:
         heading = self._heading
         return heading if heading and line.number - heading.number <= _HEADING_REACHES_LINES else None
+
+
+def _code_of(failed: re.Match[str]) -> str:
+    """What a GPU that does not start has: dead firmware, an error of its own, or no answer at all."""
+    stage, error = (int(failed[name] or "0", 16) for name in ("stage", "error"))
+    if error in _GONE_ERRORS:
+        return "init_failed"
+    if failed["firmware"] or stage in _FIRMWARE_STAGES:
+        return "firmware_failed"
+    return "start_failed" if stage in _OTHER_STAGES else "init_failed"
 
 
 def _device(line: KernelLine) -> str:

@@ -28,7 +28,7 @@ _LSPCI_HEADER_LINES = 8
 _SEGFAULT = "segfault"
 _NAMES_A_PROCESS = re.compile(r"\b(?:name=|comm[ =:]|process |pid[ =:])", re.IGNORECASE)
 _NAMES_A_PROGRAM = re.compile(
-    r".{0,15}(?:\[\d{1,10}\]| ?\(\d{1,10}\)|/\d{1,10}:| invoked oom-killer|: page allocation |: vmalloc|"
+    r".{0,15}(?:\[\d{1,10}\]| ?\(\d{1,10}\)(?!\d)|/\d{1,10}:| invoked oom-killer|: page allocation |: vmalloc|"
     r": attempt to access| uses obsolete | forgot to set |: Corrupted page table )",
     re.DOTALL,
 )

@@ -153,10 +153,29 @@ def test_the_rest_of_a_message_over_several_lines_has_the_time_of_its_first() ->
 
 
 def test_a_gpu_that_cannot_be_initialised_and_the_echoes_of_a_lost_one() -> None:
-    failed = only("NVRM: GPU 0000:9b:00.0: RmInitAdapter failed! (0x62:0xffff:2477)")
-    assert (failed.kind, failed.code, failed.detail["status"]) == ("gpu_lost", "init_failed", "(0x62:0xffff:2477)")
+    failed = only("NVRM: GPU 0000:9b:00.0: RmInitAdapter failed! (0x22:0xffff:2477)")
+    assert (failed.kind, failed.code, failed.detail["status"]) == ("gpu_lost", "init_failed", "(0x22:0xffff:2477)")
     echo = "NVRM: nvCheckOkFailedNoLog: Check failed: GPU lost from the bus [NV_ERR_GPU_IS_LOST] (0x0000000F) from f%d"
     assert only("NVRM: GPU 0000:9b:00.0: GPU has fallen off the bus.", *(echo % i for i in range(30))).count == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("RmInitAdapter failed! (0x62:0x40:2168)", "firmware_failed"),
+        ("RmInitAdapter failed! (0x60:0x56:1)", "firmware_failed"),
+        ("RmInitAdapter failed! (0x62:0xf:2168)", "init_failed"),  # the GPU is lost, whatever was tried
+        ("RmInitAdapter failed! (0x24:0x72:1568)", "start_failed"),
+        ("RmInitAdapter failed! (0x23:0x5:1568)", "init_failed"),
+        ("RmInitAdapter failed! (0x22:0x56:894)", "init_failed"),
+        ("RmInitAdapter failed!", "init_failed"),
+        ("RmInitAdapter: Cannot initialize GSP firmware RM", "firmware_failed"),
+        ("_kgspBootGspRm: unexpected WPR2 already up, cannot proceed with booting GSP", "firmware_failed"),
+    ],
+)
+def test_how_far_a_gpu_came_when_it_did_not_start(words: str, code: str) -> None:
+    event = only(f"NVRM: GPU 0000:9b:00.0: {words}")
+    assert (event.kind, event.code, event.device) == ("gpu_lost", code, "0000:9b:00.0")
 
 
 def test_sxid_with_continuation_lines_before_and_after_is_one_event() -> None:
