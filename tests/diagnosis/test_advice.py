@@ -140,3 +140,16 @@ def test_the_form_of_a_message_is_read_only_where_the_cause_leaves_open_what_to_
 ) -> None:
     line = reported("x", "strong", cause, text="RuntimeError: expected 3 arguments but got 4", action=action)
     assert any(one.startswith("Pass 3 arguments") for one in advice.fix(candidate(cause, line), [line])) is advised
+
+
+@pytest.mark.parametrize(("advice_of_the_log", "taken"), [("Please set LR=10", True), ("Please set LR=1", False)])
+def test_a_sentence_of_the_log_is_advice_from_sixteen_letters_on(advice_of_the_log: str, taken: bool) -> None:
+    line = reported("exception", "strong", "job.exception", text=f"RuntimeError: diverged. {advice_of_the_log}")
+    step = advice.fix(candidate("job.exception", line), [line])
+    assert (f"As the log says: {advice_of_the_log}" in step) is taken
+
+
+def test_what_the_log_advises_is_not_said_again_after_our_own_advice() -> None:
+    shown = candidate("job.exception", reported("exception", "strong", text="Diverged. Please set LR=10"))
+    assert advice._advice_of_the_log(shown, ["then: Please set LR=10"]) == []
+    assert advice._advice_of_the_log(shown, ["set LR=10"]) == ["As the log says: Please set LR=10"]

@@ -177,6 +177,11 @@ def test_a_daemon_that_was_killed_explains_a_launcher_that_lost_it(
     assert names(one("host.killed", killed, line=9), candidate("host.other", *lines, base=0.8)) == [root], why
 
 
+def test_a_launcher_that_lost_its_daemon_explains_what_else_was_reported_a_moment_before() -> None:
+    lost = reported("x", "strong", "host.other", at=NOON + 5, line=5, code="daemon_lost")
+    assert names(one("job.exception", NOON, line=1), candidate("host.other", lost, base=0.8)) == ["host.other"]
+
+
 def test_a_problem_counts_where_it_is_of_the_candidates_own_cause() -> None:
     line = reported("x", "strong", problem="segfault")
     own, other = candidate("job.exception", line).problem, candidate("host.killed", line).problem

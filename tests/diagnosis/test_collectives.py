@@ -223,6 +223,26 @@ def test_of_a_group_that_nothing_describes_those_who_used_it_are_members():
     assert placed(bare(0, 5, pending(5)), bare(1, 5, pending(5)), other) == [(CollectivePlace.INSIDE, (), (0, 1))]
 
 
+def described(ranks, description="tp"):
+    return {"g": ProcessGroup("g", description, ranks)}
+
+
+def test_a_member_that_left_no_dump_is_missing_in_a_group_whose_members_are_known():
+    """Rank 3 left none either: it is no member."""
+    dump = Dump(0, (2, 9), "", described((0, 1)), {"g": 5}, {}, (pending(5),))
+    other = Dump(2, (2, 9), "", {"w": ProcessGroup("w", "", (0, 1, 2, 3))}, {}, {}, ())
+    assert placed(dump, other) == [(CollectivePlace.NO_DUMP, (1,), (0,))]
+
+
+def test_of_groups_whose_members_are_not_known_only_that_of_all_ranks_has_those_without_a_dump():
+    def asked(description):
+        groups = described((), description) | {"w": ProcessGroup("w", "", (0, 1))}
+        return placed(Dump(0, (2, 9), "", groups, {"g": 5}, {}, (pending(5),)))
+
+    assert asked("default_pg") == [(CollectivePlace.NO_DUMP, (1,), (0,))]
+    assert asked("tp") == [(CollectivePlace.INSIDE, (), (0,))]
+
+
 def test_a_rank_never_waits_for_itself():
     lagging = bare(0, 4, pending(5))
     assert placed(lagging, bare(1, 5, pending(5))) == [(CollectivePlace.NOT_JOINED, (0,), (1,))]

@@ -121,6 +121,12 @@ def test_a_rank_that_was_busy_elsewhere_counts_beside_a_wait() -> None:
     one = found(busy, later, waiting=WAIT)["job.rank_slow"]
     assert (one.ranks, one.confidence, one.note) == ((3,), 0.55, "z" * 60)
     assert found(busy) == {}
+    for line in (1, 99):  # before the watchdog fired, or all of them after that
+        bars = [
+            reported("eval", "hint", "job.rank_slow", rank=rank, line=line, text=f"bar {rank}") for rank in range(4)
+        ]
+        last = found(*bars, waiting=WAIT)["job.rank_slow"]
+        assert (last.evidence, last.ranks, last.note) == ([bars[3]], (3,), "bar 3")
     assert (
         found(reported("eval", "hint", "storage.stall"), reported("eval", "note", "job.rank_slow"), waiting=WAIT) == {}
     )

@@ -176,6 +176,7 @@ def test_where_no_watchdog_spoke_who_lost_no_peer_was_elsewhere(
     who: tuple[int, ...], missing: tuple[int, ...] | None
 ) -> None:
     lost = [reported("nccl", "effect", rank=rank, line=rank) for rank in who]
-    seen = left_early([*lost, reported("nccl", "effect")])
+    elsewhere = [reported("loading", "note", rank=2), reported("nccl", "effect")]  # not lost, or nobody's
+    seen = left_early([*lost, *elsewhere])
     assert [one.ranks for one in seen] == ([] if missing is None else [missing])
     assert all((one.confidence, one.note) == (0.45, "every other rank lost its peer") for one in seen)

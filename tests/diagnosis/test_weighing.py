@@ -214,3 +214,34 @@ def test_only_storage_that_answers_is_back(why: str, kind: str, code: str, at: f
     gone = reported("storage", "strong", "storage.stall", at=SINCE - 300, code="not_responding")
     back = reported(kind, at=at, code=code)
     assert factor("storage.stall", [gone], back, FIRED, waiting=True) == left, why
+
+
+def raised(**more: object) -> Evidence:
+    """A line that three lines of its program follow."""
+    return reported("exception", **{"role": "strong", "quiet_end": "3", **more})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("why", "own", "others", "doubted"),
+    [
+        ("the log goes on below it", [raised()], [], True),
+        ("it ends soon", [raised(quiet_end="2")], [], False),
+        ("below one of two lines it ends", [raised(), raised(quiet_end="2")], [], False),
+        ("the line itself is of the end of its process", [raised(where="train.py:3")], [], False),
+        ("a program that logs where it was goes on", [raised(where="train.py:3", logged="yes")], [], True),
+        ("a kernel's word", [raised(action="restart_node")], [], False),
+        ("a weak word claims little anyway", [raised(role="weak")], [], False),
+        ("a process ended", [raised()], [reported("exit", "exit")], False),
+        ("a watchdog fired", [raised()], [watchdog(3)], False),
+        ("something else failed as an effect", [raised()], [reported("nccl", "effect")], False),
+        ("a note is no end", [raised()], [reported("x", "note")], True),
+    ],
+)
+def test_what_the_log_goes_on_below_is_no_more_than_a_hint_unless_an_end_is_shown(
+    why: str, own: list[Evidence], others: list[Evidence], doubted: bool
+) -> None:
+    one = candidate("job.exception", *own)
+    sure = one.confidence
+    weigh([one], [*own, *others], None)
+    assert one.confidence == (min(sure, 0.78) if doubted else sure), why
+    assert bool(one.contradicts) is doubted

@@ -95,11 +95,8 @@ def _against_the_end(one: Candidate, failed: float, since: float, waiting: Waiti
     last = waiting.fired if waiting else failed
     if one.began > last + CLOCK_SKEW_SECONDS:
         one.against(0.3, "it happened after the job had failed")
-    latest = max(item.at for item in one.evidence if item.at)
-    latest = max(
-        latest, max((float(item.event.detail.get("last_at", 0.0) or 0.0) for item in one.evidence), default=0.0)
-    )
-    if latest < since - BEFORE_SECONDS:
+    moments = (at for item in one.evidence for at in (item.at, item.event.detail.get("last_at")) if at)
+    if max(map(float, moments)) < since - BEFORE_SECONDS:
         one.against(0.25, "it happened long before the job failed")
 
 
