@@ -9,6 +9,12 @@ from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.formats.job.aside import tries_again
 from holdfast.formats.job.log import JobLog
 
+TRACED = """ERROR: the request failed
+Traceback (most recent call last):
+  File "/w/serve.py", line 88, in main
+    run()
+OSError: [Errno 28] No space left on device: '/w/out'
+"""
 CASES = {
     case["name"]: case["text"]
     for case in tomllib.loads(Path(__file__).with_name("calm.toml").read_text(encoding="utf-8"))["case"]
@@ -113,6 +119,11 @@ def test_a_pause_a_warning_and_a_restart_are_no_failure(text: str, cause: str) -
         ("slurmstepd: error: Exceeded job memory limit at some point.\n", "host.oom"),
         ("(raylet) file_system_monitor.cc:1: /tmp/ray is over 95% full. Object creation fails\n", "storage.full"),
         ("error: Kill task failed on n031\n", "host.other"),
+        ("kex_exchange_identification: read: Connection reset by peer\n", "launcher.setup"),
+        ("Error: the index of the runs has no entry\nserving the board\n", "launcher.setup"),
+        ("distributed.nanny - WARNING - Worker process 22204 was killed by signal 9\ndistributed.nanny - WARNING - Restarting worker\n", "host.killed"),
+        ("distributed.nanny - WARNING - Worker process 22204 was killed by signal 9\ndistributed.nanny - WARNING - Restarting worker\n" * 3, "host.killed"),
+        ("WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 41 closing signal SIGTERM\nEpoch: [1][ 10/100]\tTime 1.2 Loss 6.7\n", "unknown"),
         ("STATUS OF THE RUN\nE0101 10:11:12.123456 99 run.cc:1] failed to open the shard\n", "launcher.setup"),
         ("Uncorrectable Error occurred : Yes, it failed\n", "launcher.setup"),
         ("26/07/15 20:00:14 INFO DAGScheduler: Job 12 finished: save, took 8.1 s\n26/07/15 20:00:15 ERROR YarnScheduler: Lost executor 7 on h: Container killed by YARN for exceeding memory limits. 5.6 GB of 5.5 GB physical memory used.\n", "host.oom"),
@@ -120,3 +131,20 @@ def test_a_pause_a_warning_and_a_restart_are_no_failure(text: str, cause: str) -
 )  # fmt: skip
 def test_the_same_words_of_a_job_that_failed(text: str, cause: str) -> None:
     assert first_cause(text) == cause
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        (f"```\n{RESET}\n```\n", True),
+        (f"## Disks\n## Memory\n```\n{RESET}\n```\n", False),  # the text shows more than one thing
+        (f"## Disks\n## Memory\n{RESET}\n", True),  # a program prints such lines too
+        (f"## Disks\n## Memory\n```\n{RESET}\nsrun: error: n1: task 0: Exited with exit code 1\n```\n", True),
+        (TRACED, True),
+        (TRACED + 'GET "/health" 200\n', False),
+    ],
+)
+def test_what_is_quoted_or_was_caught_is_not_sure(text: str, sure: bool) -> None:
+    log = JobLog()
+    log.feed(text.encode())
+    assert (diagnose(log.finish()).causes[0].confidence >= 0.8) is sure

@@ -12,6 +12,7 @@ from holdfast.model.evidence import Evidence
 
 SURE = 0.6  # below it the answer says what is missing
 _LAST_WORDS = 0.35
+_QUIET_LINES = 2  # of any kind below an error that no rule knows
 _MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
 _LOG_OPTION = {"task": "srun --output=job-%j-%t.log", "hydra": "mpiexec -outfile-pattern=out.%r"}
 _TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out|likely a timeout")
@@ -102,7 +103,10 @@ def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 def _was_survived(one: Evidence) -> bool:
     """Whether the run made steps, or continued as before, after its last error."""
-    return bool(one.number("steps_after") or (one.event.code == "error" and one.number("calm_end")))
+    if one.number("steps_after"):
+        return True
+    goes_on = one.number("calm_end") or (one.number("quiet_end") or 0) >= _QUIET_LINES
+    return one.event.code == "error" and bool(goes_on)
 
 
 def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate | None:

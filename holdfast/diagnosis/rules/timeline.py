@@ -31,6 +31,7 @@ _TERM = 15
 _GOES_ON_LINES = 2  # lines below an error that is tried again: the announcement and one more
 _CALM_LINES = {"hint": 1, "weak": 2}  # normal lines below an error, by its role, that make it count as a hint
 _MOST_CALM_LINES = 3
+_CAUGHT_LINES = 2  # below an exception that a logger printed: who logs it has caught it
 _BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount")
 _STARTER = re.compile(
     r"(?:slurmstepd|slurmd|srun|docker|dockerd|containerd|pyxis|enroot|apptainer|singularity)\b.{0,20}?: "
@@ -183,8 +184,10 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
 
 
 def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """Whether the process was asked to end and saved a checkpoint."""
-    return one.role == "effect" and one.event.code == "agent" and one.event.line < saved.get(one.file, 0)
+    """Whether the process was asked to end and saved a checkpoint, or its launcher started it again and it made steps."""
+    if one.role != "effect" or one.event.code not in ("agent", "closing"):
+        return False
+    return one.event.line < saved.get(one.file, 0) or (one.number("steps_after") or 0) >= _STARTED_STEPS
 
 
 def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
@@ -228,7 +231,8 @@ def _is_passed(one: Evidence) -> bool:
         return False
     if one.event.kind == "exception" and one.word("where") and not one.word("logged"):
         return False
-    needed = _CALM_LINES.get(one.role, _MOST_CALM_LINES) if one.event.count < _REPEATED else _MOST_CALM_LINES
+    usual = _CAUGHT_LINES if one.word("logged") else _MOST_CALM_LINES
+    needed = _CALM_LINES.get(one.role, usual) if one.event.count < _REPEATED else _MOST_CALM_LINES
     if (one.number("calm_end") or 0) >= needed:
         return True
     if (one.number("quiet_end") or 0) < _QUIET_LINES:
@@ -237,9 +241,10 @@ def _is_passed(one: Evidence) -> bool:
 
 
 def _as_hint(one: Evidence) -> Evidence:
-    """The evidence as a hint. An exit keeps its role, except that of a process that SIGTERM ended."""
+    """The evidence as a hint. An exit keeps its role, except by SIGTERM, or of a worker that was started again."""
     if one.role == "exit":
-        return replace(one, role="note") if exits.signal_of(one) == _TERM else one
+        over = exits.signal_of(one) == _TERM or (_is_tried_again(one) and one.event.count < _REPEATED)
+        return replace(one, role="note") if over else one
     return replace(one, role="hint" if one.cause else "note")
 
 

@@ -36,7 +36,10 @@ def _without_an_end(one: Candidate, evidence: Sequence[Evidence]) -> None:
         return
     if any(item.role in ("exit", "watchdog", "effect") for item in evidence):
         return
-    if all((item.number("quiet_end") or 0) >= _GOES_ON_LINES for item in one.evidence):
+    if all(item.word("quoted") for item in one.evidence):
+        one.against(MOST_OF_HINTS / one.confidence, "it is quoted in a text that people wrote")
+        return
+    if all((item.number("quiet_end") or 0) >= (1 if item.word("logged") else _GOES_ON_LINES) for item in one.evidence):
         one.against(MOST_OF_HINTS / one.confidence, "nothing shows that the run ended: the log goes on below it")
 
 

@@ -98,6 +98,7 @@ _PREFIXES = tuple(
         r"libfabric:\d+:\d+::core:[\w.-]+:\w+\(\):\d+<(?P<level>[dwief])\w{1,8}> ?",
         r"<(?P<level>[dwief])(?:ebug|arn(?:ing)?|nfo|rror|atal)> ?",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
+        rf"\[(?P<level>[DIWEC]) (?:{_ISO}|\d\d:\d\d:\d\d\.\d{{3}} \w{{1,40}})\] ?",
         r"\d{1,3}(?:\.\d{2,3}){2,3} (?P<level>[IWEFD]) (?=\S)",
         r"(?P<level>[IWEF]) (?P<place>[\w./<>-]+:\d+)\] ?",
         r'time="[^"]{1,40}" level=(?P<level>[dwief])\w{1,8} msg="',

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field, replace
 
-from holdfast.formats.job import calm_end, quoted, readers, tail, text_kind, training_steps
+from holdfast.formats.job import calm_end, markdown, quoted, readers, tail, text_kind, training_steps
 from holdfast.formats.job import message as job_message
 from holdfast.formats.job.calm_end import CalmEnd
 from holdfast.formats.job.context import CONTEXT_BYTES, LineContext
@@ -110,6 +110,8 @@ class JobLog:
         every = [*known, *([end] if end else [])]
         calm = self._calm_below(every)
         found = [self._placed_in_run(one, calm) for one in every]
+        if markdown.quotes(self._head.decode("utf-8", "replace")):
+            found = [job_message.with_detail(one, {**one.event.detail, "quoted": "yes"}) for one in found]
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
     def _calm_below(self, known: list[Evidence]) -> CalmEnd:

@@ -54,6 +54,14 @@ def is_page(text: str) -> bool:
     return sentences > 0 and sum(_is_of_a_page(line) for line in said) >= _MOSTLY * len(said)
 
 
+def quotes(text: str) -> bool:
+    """Whether a text shows what programs print in blocks of code, or under headings of its own."""
+    lines = text.split("\n")
+    blocks = sum(bool(_FENCE.match(line)) for line in lines) // 2
+    headings = sum(bool(_HEADING.match(line)) for line in _outside(lines))
+    return blocks > 0 and blocks + headings > _FEW
+
+
 def _outside(lines: Sequence[str]) -> list[str]:
     """The lines outside of blocks of code; all, where a copy cut a block open."""
     marks = [place for place, line in enumerate(lines) if _FENCE.match(line)]

@@ -168,9 +168,15 @@ def traceback_head(line: JobLine, above: Sequence[JobLine]) -> str:
 def traceback_logger(line: JobLine, above: Sequence[JobLine]) -> JobLine | None:
     """The line of the logger that printed the traceback: the line above it, or its first line if that has a prefix."""
     same, place = _traceback(line, above)
+    return None if place is None else logger_above(same)
+
+
+def logger_above(lines: Sequence[JobLine]) -> JobLine | None:
+    """The line of the logger that printed the last traceback in the lines of one process."""
+    place = max((place for place, one in enumerate(lines) if _TRACEBACK in one.text), default=None)
     if place is None:
         return None
-    return same[place] if same[place].level or not place else same[place - 1]
+    return lines[place] if lines[place].level or not place else lines[place - 1]
 
 
 def _traceback(line: JobLine, above: Sequence[JobLine]) -> tuple[list[JobLine], int | None]:

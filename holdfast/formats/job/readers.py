@@ -95,7 +95,7 @@ def _whole_cell(line: JobLine, context: LineContext) -> str:
 def _with_what_follows(reported: list[Evidence], line: JobLine, context: LineContext) -> list[Evidence]:
     """Drops errors that the program calls harmless and marks errors that it retries."""
     below = context.lines_below()
-    if any(one.role == "exit" for one in reported) and aside.restarted(line, below):
+    if any(one.event.kind == "exit" for one in reported) and aside.restarted(line, below):
         return [job_message.as_retried(one) for one in reported]
     if not any(one.role in _ERRORS for one in reported):
         return reported

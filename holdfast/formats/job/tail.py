@@ -6,8 +6,8 @@ from collections.abc import Sequence, Set
 from holdfast.catalog import failed_calls, job_errors
 from holdfast.formats.job import aside, text_lines
 from holdfast.formats.job.line import JobLine, decode
-from holdfast.formats.job.message import is_code, of_exception
-from holdfast.formats.job.python_exceptions import find_by_place, frame, where
+from holdfast.formats.job.message import is_code, of_exception, with_detail
+from holdfast.formats.job.python_exceptions import find_by_place, frame, logger_above, where
 from holdfast.formats.kernel.line import printable
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
@@ -115,7 +115,13 @@ def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
 def _unnamed_class(lines: Sequence[JobLine]) -> Evidence | None:
     """A traceback whose exception class does not end in Error."""
     found = find_by_place(lines)
-    return of_exception(found[1], found[0], job_errors.of_exception(found[1].text)) if found else None
+    if found is None:
+        return None
+    line, raised = found
+    evidence = of_exception(raised, line, job_errors.of_exception(raised.text))
+    head = logger_above([one for one in lines if one.number < line.number and one.stream == line.stream])
+    caught = head is not None and head.level in ("E", "W")
+    return with_detail(evidence, {**evidence.event.detail, "logged": "yes"}) if caught else evidence
 
 
 def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:
