@@ -184,7 +184,7 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
 
 
 def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """Whether the process was asked to end and saved a checkpoint, or its launcher started it again and it made steps."""
+    """Whether the process was asked to end and saved a checkpoint, or was started again and made steps."""
     if one.role != "effect" or one.event.code not in ("agent", "closing"):
         return False
     return one.event.line < saved.get(one.file, 0) or (one.number("steps_after") or 0) >= _STARTED_STEPS
