@@ -200,10 +200,19 @@ def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
     return (one.number("steps_after") or 0) > 0 or last < saved.get(one.file, 0)
 
 
+_BESIDE_A_RUN = ("no_command",)
+
+
 def as_hints(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Turns an error that is tried again into a hint; if no process ended, also one below which the log continues."""
     ended = any(_is_an_end(one) for one in evidence)
-    return [_as_hint(one) if _is_tried_again(one) or (not ended and _is_passed(one)) else one for one in evidence]
+    needed = [replace(one, role="note") if _is_beside(one) else one for one in evidence]
+    return [_as_hint(one) if _is_tried_again(one) or (not ended and _is_passed(one)) else one for one in needed]
+
+
+def _is_beside(one: Evidence) -> bool:
+    """A helper program that is missing in a run that has made steps: the run did not need it."""
+    return one.word("problem") in _BESIDE_A_RUN and one.number("step") is not None
 
 
 def _is_tried_again(one: Evidence) -> bool:

@@ -91,6 +91,8 @@ _PREFIXES = tuple(
         r"(?:(?P<place>[\w./]+\.(?:cu|h|cc):\d+) )?(?P<nccl>(?P<severity>WARN|INFO) )",  # before its lines had its name
         r"(?P<nccl>(?P<severity>WARN|INFO|TRACE): Function: \w{1,80} Line: \d{1,6}: )(?=NET/)",  # its plugin in a test
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
+        r"(?:(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} )?\[(?P<local>\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
+        r"(?P<nccl>(?:CCOM|MSCCLPP|[A-Z]{1,4}CCL) (?P<severity>WARN|INFO|ERROR) )",  # libraries made from NCCL
         r" {0,3}(?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"\*{3} (?=[A-Z]\w*(?:Error|Exception): )",
         rf"\[?{_LEVEL}\]?:? ?(?:\||- )? {{0,8}}(?=\S)",
@@ -190,6 +192,8 @@ def _cleaned(text: str) -> str:
         text = _ANSI.sub("", text)
     if "m" in text and text.lstrip().startswith("["):
         text = _BARE_ANSI.sub("", text)
+    if "message: '" in text:  # YAML: a quote within quotes is doubled
+        text = text.replace("''", "'")
     if ' msg="' in text:
         text = _LOGFMT.sub("", text)
     if '\\"' in text and _STRUCTURED.search(text):

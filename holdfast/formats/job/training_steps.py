@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from holdfast.formats.lines.keywords import line_end, line_start
 
-COMMON = (b"loss", b"Loss", b"elapsed time per iteration", b"trl:", b"it/s", b"s/it")
+COMMON = (b"loss", b"Loss", b"elapsed time per iteration", b"trl:", b"it/s", b"s/it", b"samples/s", b"images/s")
 _STEP = re.compile(
     rb"(?<![\w.])(?:iter(?:ation)?|global_step|steps?|s|update|num_updates|batch)['\"]?"
     rb"[ :=\[]{1,3} *(\d{1,9})(?![\d.]*\d*[eE%])"
@@ -54,6 +54,8 @@ _STEP_TIMES = tuple(  # (keyword, pattern of the number, factor to seconds)
         (b"SamplesPerSec=", rb"SamplesPerSec=([\d.]{1,15})", "rate"),
         (b"wps=", rb"wps=([\d.]{1,15})", "rate"),
         (b"samples/s", rb"([\d.,]{1,15}) ?samples/s", "rate"),
+        (b"images/s", rb"([\d.,]{1,15}) ?images/s", "rate"),
+        (b"examples/s", rb"([\d.,]{1,15}) ?examples/s", "rate"),
         (b"tokens/s", rb"([\d.,]{1,15}) ?tokens/s", "rate"),
         (b"ms", rb"(?<!\w)(?:iter[_ ])?(?:time|dt|step_time)[:= ]+([\d.]{1,15}) ?ms|\| *([\d.]{1,12}) ms \|", "ms"),
     )
