@@ -36,13 +36,15 @@ _GLOG = r"(?P<level>[IWEFVD])(?:20\d\d(?=\d{4} ))?(?P<month>\d{1,2})(?P<day>\d\d
 _CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
 _DAY_ONLY = r"(?P<day_of_year>\d\d[-/]\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
 _SYSLOG = r"(?:[A-Z][a-z]{2}|\d{1,2}\u6708) {1,2}\d{1,2} \d\d:\d\d:\d\d"  # time stamp of syslog
-_LEVEL = r"(?P<severity>INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
+_LEVELS_SPELLED = "INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|TRACE|FATAL|SUCCESS"
+_LEVEL = rf"(?P<severity>{_LEVELS_SPELLED})"
 STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
 
 _LEVELS = {
     "I": "I",
     "D": "I",
     "V": "I",
+    "T": "I",
     "S": "I",
     "L": "I",
     "A": "E",
@@ -70,6 +72,7 @@ _PREFIXES = tuple(
         r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
         r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
         r"\((?P<actor>[\w:.-]+)(?: rank=(?P<rank>\d{1,6}))? pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
+        r"\((?P<actor>raylet|autoscaler|gcs_server)(?:,? ip=(?P<host>[\w.:-]{1,255}))?\) ",
         r"\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ?",
         r"(?:trainer|worker|master)/(?P<task>\d{1,6}) ",
         r"(?P<host>[a-z0-9][a-z0-9.-]*-\d{1,6}) (?:pytorch|tensorflow|trainer|training|worker|main|mpi|app) ",
@@ -77,7 +80,7 @@ _PREFIXES = tuple(
         rf"\[[A-Z]+\|[\w./]+:\d+\] {_ISO} >> ?",
         rf"\[{_ISO} (?P<level>[DIWECF]) \d{{1,8}} \d{{1,8}}\] ?(?:\(\w[\w.]{{0,40}}\) )?",
         rf"\[NeMo (?P<level>[DIWE]) {_ISO} (?P<place>[\w.<>-]+:\d+)\] ?",
-        rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
+        rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?(?: {{0,3}}(?=(?:{_LEVELS_SPELLED}) ))?",  # Rust pads the level
         rf"\[?{_GLOG}(?: +\d+)? (?P<place>[\w./<>-]+:\d+)\] ?",
         rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
         r"(?P<named>\d{4}-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})? +(?:\d{1,8}:\d{1,8} +)?",

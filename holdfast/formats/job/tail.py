@@ -7,7 +7,7 @@ from holdfast.catalog import failed_calls, job_errors
 from holdfast.formats.job import aside, text_lines
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.message import is_code, of_exception, with_detail
-from holdfast.formats.job.python_exceptions import find_by_place, frame, logger_above, where
+from holdfast.formats.job.python_exceptions import Raised, find_by_place, frame, logger_above, where
 from holdfast.formats.kernel.line import printable
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
@@ -30,6 +30,8 @@ _BETWEEN = re.compile(
 _NATIVE_FRAME = re.compile(  # needs an address, a call or a namespace: steps of a build are numbered in the same way
     r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?=.*(?:0x|\(|::|\bat \S+:\d| in ))(?P<function>[\w:~]{3,120})"
 )
+_RAISE = re.compile(r"(?:^| )raise (?:\w{1,80}\.){0,5}(?P<type>[A-Z]\w{1,80})\(")
+_STRINGS = re.compile(r"\"([^\"\n]{0,400})\"|'([^'\n]{0,400})'")
 _DEFAULT = "launcher.setup"  # the cause if nothing else is known about the error
 _STACK = re.compile(  # heads of stacks that Julia, Lua, MXNet, Rust and Go print
     r"\s*(?:Stack ?trace(?: returned \d+ entries)?|[Ss]tack traceback|stack backtrace|goroutine \d+ \[\w[\w ]*\]):"
@@ -55,9 +57,12 @@ _NO_ERROR = re.compile(
     r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b"
     r"|(?:fail|err|crash|lost|abort|kill|occurr)\w*[^:=\n]{0,40}\s*[:=]\s*(?:no|none|0|false|n/?a|never|off|null|\[\])\s*$"
     r"|\brecovered\b|warn(?:ing)?\b(?! messages)|ignor|retry"
-    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill happen|\botherwise\b|\bmay\b(?! not)|\bmight\b|\bfor example\b"
+    r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill (?:happen|fail (?:if|when|unless))\b"
+    r"|\botherwise\b|\bmay\b(?! not)|\bmight\b|\bfor example\b"
     r"|\busing (?:\w+ ){0,3}(?:cached|default|local|fallback)\b"
-    r"|error[ _]rate|squared error|\b(?:mean|abs|relative|test|eval|val)[ _]error\b",
+    r"|error[ _]rate|squared error|\b(?:mean|abs|relative|test|eval|val|avg|average|max(?:imum)?|training)[ _]error\b"
+    # a measured error
+    r"|\d ?% error\b|\berrors?\s*(?:less than|below|within|of|is|[<=:]{1,2}|)\s*\d{0,9}(?:\.\d|\de-?\d)",
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(  # signs that the program continues
@@ -132,11 +137,25 @@ def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:
     began = next(one for one in lines if _is_frame(one.text) or _is_head(one))
     place = where(lines) or _cell(lines)
     before = [one for one in lines if one.number < began.number]
+    code = lines[frames[-1] + 1 :]
+    if raised := _of_raise_statement(code, place):
+        statement = next((one for one in code if _RAISE.search(one.text)), began)
+        return of_exception(raised, statement, job_errors.of_exception(raised.text))
     error = _last_error(before)
     kind = next((match["type"] for one in reversed(lines) if (match := _NOTEBOOK_HEAD.match(one.text))), "")
     text = error.event.text if error else _title(before) or (f"Traceback of a {kind}" if kind else "Traceback")
     detail: dict[str, Value] = {"where": printable(place)} if place else {}
     return _evidence(began._replace(text=text), "traceback", "job.exception", detail)
+
+
+def _of_raise_statement(code: Sequence[JobLine], place: str) -> Raised | None:
+    """What the source below the last frame was about to raise, if it spells the message. It counts as not framed."""
+    source = " ".join(one.text.strip() for one in code)
+    match = _RAISE.search(source)
+    message = "".join(first or second for first, second in _STRINGS.findall(source[match.end() :])) if match else ""
+    if match is None or " " not in message.strip():
+        return None
+    return Raised(match["type"], message, framed=False, where=place)
 
 
 def _title(before: Sequence[JobLine]) -> str:
