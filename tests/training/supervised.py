@@ -1,4 +1,4 @@
-"""The example under `holdfast run -- torchrun`, as a user starts it, and its ranks to be killed one by one."""
+"""The example under `holdfast run -- torchrun`, and its ranks to be killed one by one."""
 
 import json
 import os
@@ -12,9 +12,11 @@ from typing import Any
 
 import crew
 
+from holdfast.supervisor import processes
 from tests.waiting import until
 
 WORLD = 4
+TORCHRUN = Path(__file__).with_name("forked_torchrun.py")
 TIMEOUT_SECONDS = 800.0  # four ranks that import torch, again after each kill, on a machine that may have other work
 
 
@@ -27,29 +29,28 @@ class Supervised:
     process: "subprocess.Popen[bytes] | None" = field(default=None)
 
     def start(self) -> None:
-        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={WORLD}"]
+        torchrun = [sys.executable, str(TORCHRUN), "--standalone", f"--nproc-per-node={WORLD}"]
         if self.in_process:
             torchrun = [sys.executable, "-m", "holdfast.training.launch", f"--nproc-per-node={WORLD}"]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # torchrun sets it too late for what it forks
         script = [str(crew.EXAMPLE), "--dir", str(self.folder), "--steps", str(self.steps), *crew.SMALL, *self.options]
         watch = [str(Path(sys.executable).with_name("holdfast")), "run", "--folder", str(self.folder / "run")]
         ask = ["--backoff-seconds", "0.1", "--grace-seconds", "1", "--hang-floor-seconds", "600"]
         with open(self.folder / "output", "ab") as output:
-            self.process = subprocess.Popen([*watch, *ask, "--", *torchrun, *script], stdout=output, stderr=output)
+            self.process = subprocess.Popen(
+                [*watch, *ask, "--", *torchrun, *script], stdout=output, stderr=output, env=environment
+            )
 
     def ranks(self) -> dict[int, int]:
-        """Rank and process of those that train in this folder now."""
-        found = {}
-        for place in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (place / "cmdline").read_bytes().split(b"\0")
-                settings = dict(
-                    row.split(b"=", 1) for row in (place / "environ").read_bytes().split(b"\0") if b"=" in row
-                )
-            except OSError:
-                continue
-            if str(self.folder).encode() in words and str(crew.EXAMPLE).encode() in words and b"RANK" in settings:
-                found[int(settings[b"RANK"])] = int(place.name)
-        return found
+        """Rank and process of those that train now. Ours are named by their environment; forks have none of their own,
+        and torchrun starts them in the order of their ranks."""
+        assert self.process is not None
+        below = processes.below(self.process.pid)
+        if self.in_process:
+            return {int(rank): pid for pid in below if (rank := processes.variable(pid, "RANK"))}
+        parents = {pid: int(fields[1]) for pid in below if (fields := processes.stat_of(pid))}
+        torchrun = [pid for pid in below if parents.get(pid) == self.process.pid and str(TORCHRUN) in command(pid)]
+        return dict(enumerate(sorted(pid for pid in below if parents.get(pid) in torchrun)))
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         process = self.process
@@ -89,3 +90,10 @@ class Supervised:
 
     def loads(self, rank: int = 0) -> list[tuple[int, str]]:
         return [(row["at"], row["from"]) for row in self.journal(rank) if "at" in row]
+
+
+def command(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []

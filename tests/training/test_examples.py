@@ -10,18 +10,23 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+RUNNER = Path(__file__).with_name("forked_script.py")
 STEPS = 22
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # three processes that import a framework each
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a process that imports a framework
 
 
-def run(name: str, folder: Path, *more: str) -> int:
-    command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--dir", str(folder), "--steps", str(STEPS), *more]
+def run(name: str, runs: list[list[str]]) -> list[int]:
+    """The exit code of each of these runs of an example, one after the other."""
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    command = [sys.executable, str(RUNNER), str(EXAMPLES / f"{name}.py")]
+    words = "".join(f"{json.dumps(one)}\n" for one in runs)
+    done = subprocess.run(command, input=words, env=environment, capture_output=True, text=True)
     assert "a DataLoader is in use" not in done.stderr and "was not kept" not in done.stderr
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr[-3000:]
-    return done.returncode
+    codes = [int(word) for word in done.stdout.split()]
+    assert len(codes) == len(runs), done.stderr[-3000:]
+    assert set(codes) <= {0, -signal.SIGKILL}, done.stderr[-3000:]
+    return codes
 
 
 @pytest.mark.parametrize("name", ["nanogpt", "accelerate_loop", "hf_trainer", "lightning_module", "megatron_loop"])
@@ -30,8 +35,9 @@ def test_an_example_that_was_killed_ends_with_the_bits_of_one_that_was_not(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_NODE", "node0")
     straight, killed = place / f"straight-{os.getpid()}-{name}", place / f"killed-{os.getpid()}-{name}"
-    assert run(name, straight) == 0
-    assert run(name, killed, "--die-at", "17") == -signal.SIGKILL
-    assert run(name, killed, "--die-at", "3") == 0  # it went on behind that step: one that begins anew dies there
+    one, other = (["--dir", str(folder), "--steps", str(STEPS)] for folder in (straight, killed))
+    # The last goes on behind the step at which it would die: one that begins anew dies there.
+    codes = run(name, [one, [*other, "--die-at", "17"], [*other, "--die-at", "3"]])
+    assert codes == [0, -signal.SIGKILL, 0]
     results = [json.loads((folder / "result.json").read_text()) for folder in (straight, killed)]
     assert results[0] == results[1] and results[0]["step"] == STEPS

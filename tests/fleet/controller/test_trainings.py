@@ -64,10 +64,6 @@ def test_a_rank_that_loses_its_processor_is_named_and_not_those_that_wait_for_it
         controller = stack.enter_context(running(tmp_path / "c"))
         stack.enter_context(started(*agent(controller, folder), log=tmp_path / "agent.log"))
         patiently((folder / "jobs.sock").exists, "the agent listens")
-        for _ in range(os.cpu_count() or 1):  # they take the processor from the slow rank, and from no other
-            stack.enter_context(
-                started("nice", "-n", "10", sys.executable, "-c", "while True: pass", log=tmp_path / "burner.log")
-            )
         port = free_port()
         ranks = [
             stack.enter_context(
@@ -79,6 +75,11 @@ def test_a_rank_that_loses_its_processor_is_named_and_not_those_that_wait_for_it
             )
             for rank in range(RANKS)
         ]
+        patiently(lambda: _training(controller).get("ranks_reporting") == RANKS, "every rank trains")
+        for _ in range(os.cpu_count() or 1):  # they take the processor from the slow rank, and from no other
+            stack.enter_context(
+                started("nice", "-n", "10", sys.executable, "-c", "while True: pass", log=tmp_path / "burner.log")
+            )
         found = patiently(lambda: _only_the_slow_one(controller), "the slow rank, and no other, is named")
         (folder / "stop").touch()
         assert [rank.wait(TIMEOUT_SECONDS) for rank in ranks] == [0] * RANKS
@@ -100,10 +101,15 @@ def patiently(holds: Callable[[], Any], what: str) -> Any:
     return until(holds, what, TIMEOUT_SECONDS)
 
 
-def _only_the_slow_one(controller: Controller) -> Any:
+def _training(controller: Controller) -> dict[str, Any]:
     reply = controller.ask("GET", "/v1/trainings/llama")
-    found = reply.json() if reply.status_code == 200 else {"slow": []}
-    named = [one["subject"] for one in found["slow"] if one["check"] == "job.slow_ranks"]
+    found: dict[str, Any] = reply.json() if reply.status_code == 200 else {}
+    return found
+
+
+def _only_the_slow_one(controller: Controller) -> Any:
+    found = _training(controller)
+    named = [one["subject"] for one in found.get("slow", ()) if one["check"] == "job.slow_ranks"]
     return found if named == [f"job/llama/rank/{SLOW}"] and found["health"] == "degraded" else None
 
 
