@@ -1,6 +1,6 @@
 """torchrun, whose ranks are forks of it: torch is imported once for an attempt and not once more for each rank.
 
-    python forked_torchrun.py --nproc-per-node=4 /path/of/the/script.py ...
+python forked_torchrun.py --nproc-per-node=4 /path/of/the/script.py ...
 """
 
 import sys
