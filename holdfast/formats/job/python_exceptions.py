@@ -11,13 +11,13 @@ from holdfast.formats.job.line import JobLine
 KEYWORDS = (
     b"Error:", b"Exception:", b"Error\n", b"Error\r", b"Exception\n", b"KeyboardInterrupt", b"SystemExit",
     b"Interrupt\n", b"OutOfMemory", b"Timeout:", b"OutOfResources:", b"Unsupported:", b"NoSuchKey", b"StopIteration",
-    b".exceptions.",
+    b".exceptions.", b"(see above for traceback)",
 )  # fmt: skip
 _LINE = re.compile(
     r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*"
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*|(?<=\.)\w+(?:Error|Exception)"
     r"|nccl(?:System|Internal|Remote|UnhandledCuda)Error|Exception|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
-    r"(?:: ?(?P<message>.*))?$"
+    r"(?: \(see above for traceback\))?(?:: ?(?P<message>.*))?$"
 )
 _NAMES = regex_literals.literals_of(_LINE.pattern)
 _LAUNCHER_MESSAGE = re.compile(

@@ -15,7 +15,8 @@ MOST_LINES = 60  # a longer text is a log; its quotations are data
 _MARKED = re.compile(r"`{1,3}(?P<text>(?![\w.]+`)[^`\n]{8,800})`{1,3}")  # more than one word
 _DATA = ("{", "[", "(", "|")  # a record, not a sentence
 _RAISED = re.compile(
-    r"(?<![\w.`'\"/\\])(?<=.)(?P<text>(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)\w{0,20}: .{8,800})",
+    r"(?<![\w.`'\"/\\])(?<=.)(?P<text>(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)\w{0,20}"
+    r"(?: \(see above for traceback\))?: .{8,800})",
     re.ASCII,
 )
 _IN_QUOTES = re.compile(  # a whole line between quotes or brackets

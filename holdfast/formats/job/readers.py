@@ -23,6 +23,7 @@ _CONTINUES = re.compile(
     r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
 )  # the end of a message that began on the line above
 _START = 4  # bytes of a word by which it is looked up
+_NODE = re.compile(r"\s*\[\[\{\{node ")  # TensorFlow names the operator below the message
 _CELL = "| UNAVAILABLE: "
 _ROW_GOES_ON = re.compile(r"\|(?: +\|){1,4} +\S")
 _MOST_ROWS = 8
@@ -50,15 +51,11 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
         return []
     said_otherwise = bool(_other_language().intersection(words))
     context.rows = _rows_of(line.text) if said_otherwise else job_problems.with_keywords(words)
-    if _FIELD_OF_A_BOX.match(line.text) and (heading := context.heading()):
-        line = line._replace(text=f"{heading} {line.text.strip()}")
-        context.rows = _rows_of(line.text)
-    elif _CONTINUES.match(line.text) and (above := context.near()):
-        line = line._replace(text=f"{above[-1].text.rstrip()} {line.text.strip()}")
-        context.rows = _rows_of(line.text)
-    elif _CELL in line.text and (whole := _whole_cell(line, context)) != line.text:
-        line = line._replace(text=whole)
-        context.rows = _rows_of(line.text)
+    whole = _whole(line, context)
+    if whole is not line:
+        if _is_no_message(whole, context):
+            return []
+        line, context.rows = whole, _rows_of(whole.text)
     if python_exceptions.looks_like_one(line):
         if python_exceptions.is_ignored(line, context.near()):
             return []
@@ -80,6 +77,20 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
         for evidence in reported
         if evidence is clearest or evidence.event.kind in _BESIDE
     ]
+
+
+def _whole(line: JobLine, context: LineContext) -> JobLine:
+    """The line with the other lines of its message: above it in a box or a sentence, below it in a table."""
+    if _FIELD_OF_A_BOX.match(line.text) and (heading := context.heading()):
+        return line._replace(text=f"{heading} {line.text.strip()}")
+    if (_CONTINUES.match(line.text) or _NODE.match(line.text)) and (above := context.near()):
+        return _goes_on(above[-1], line)
+    return line._replace(text=_whole_cell(line, context)) if _CELL in line.text else line
+
+
+def _goes_on(above: JobLine, line: JobLine) -> JobLine:
+    """A message and the line that ends it, with the level of its first line."""
+    return line._replace(text=f"{above.text.rstrip()} {line.text.strip()}", level=line.level or above.level)
 
 
 def _whole_cell(line: JobLine, context: LineContext) -> str:

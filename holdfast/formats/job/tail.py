@@ -53,7 +53,9 @@ _LACKS = re.compile(  # an error only if it was logged as one: the missing thing
 _CONDITION = re.compile(r"\s*(?:If|When|Whenever|Unless|Only|For|Returns|Note|Use|This \w+ (?:does|is|will)|You)\b")
 _ENDS = re.compile(r"\b(?:exiting|aborting|terminating|giving up|shutting down)\b", re.IGNORECASE)
 _NO_ERROR = re.compile(
-    r"\b(?:no|without|0|zero) (?:\w+ ){0,2}(?:errors?|failed|failures?)\b|(?:failed|failures?): 0\b"
+    r"\b(?:no|without|zero|(?:^|(?<=[,;:(=\[|])|(?<=[,;:(=\[|] )|(?<=with )|(?<=and ))0)"  # but not task 0
+    r" (?:\w+ ){0,2}(?:errors?|failed|failures?)\b"
+    r"|(?:failed|failures?): 0\b"
     r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b"
     r"|(?:fail|err|crash|lost|abort|kill|occurr)\w*[^:=\n]{0,40}\s*[:=]\s*(?:no|none|0|false|n/?a|never|off|null|\[\])\s*$"
     r"|\brecovered\b|warn(?:ing)?\b(?! messages)|ignor|retry"
