@@ -1403,7 +1403,7 @@ export interface components {
         };
         /**
          * EventKind
-         * @description What can happen to a node. The keys of the transition table.
+         * @description Events of a node: the keys of the transition table.
          * @enum {string}
          */
         EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "next_repair" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "part_replaced" | "reminded" | "quarantine" | "release" | "retest" | "remove";
@@ -2624,7 +2624,7 @@ export interface components {
         };
         /**
          * Verb
-         * @description What an action does. Every one is idempotent, audited and dry-run until switched on.
+         * @description The verb of an action. Every action is idempotent, audited and dry-run until switched on.
          * @enum {string}
          */
         Verb: "cordon" | "drain" | "uncordon" | "retest" | "reset_gpu" | "reboot" | "inspect" | "ticket" | "choose_last" | "choose_normally";

@@ -1,1 +1,1 @@
-"""What runs centrally: decisions, incidents, jobs, store, actions, API and the controller process."""
+"""The central part: decisions, incidents, jobs, store, actions, API and the controller process."""

@@ -18,7 +18,7 @@ from holdfast.runtime.errors import NoAnswer
 
 class ActionResult(StrEnum):
     DONE = "done"
-    NOTHING_TO_DO = "nothing_to_do"  # it was so already
+    NOTHING_TO_DO = "nothing_to_do"  # the node was in the wanted state already
     REFUSED = "refused"  # refused by the back end; nothing was changed
     FAILED = "failed"
 
@@ -76,19 +76,19 @@ class Backend(Protocol):
 
     @property
     def verbs(self) -> frozenset[Verb]:
-        """The verbs that it supports; it refuses others."""
+        """The verbs that the back end supports; it refuses others."""
         ...
 
     def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
-        """Blocks until the action is done or given up. External errors are outcomes, never exceptions."""
+        """Blocks until the action is done or abandoned. External errors are outcomes, never exceptions."""
         ...
 
     @property
     def idempotent(self) -> bool:
-        """A second `perform` changes nothing: it reads the node's state and does only what is missing, or the receiver
-        carries out each key once.
+        """Whether a second `perform` changes nothing: it reads the node's state and does only the missing part, or the
+        receiver carries out each key once.
 
-        Where this is False, an action that may have run is performed again only if `did_run` says that it did not.
+        If this is False, an action that may have run is performed again only if `did_run` says that it did not.
         """
         ...
 
@@ -101,7 +101,7 @@ class Scheduler(Backend, Protocol):
     """A back end with its own state of nodes and jobs."""
 
     def observe(self) -> list[NodeStatus]:
-        """Every node that it has. Raises NoAnswer on an error, because an empty list would mean an empty fleet."""
+        """All nodes of the scheduler. Raises NoAnswer on an error, because an empty list would mean an empty fleet."""
         ...
 
     def close_for_repair(self, action: Action) -> str:

@@ -1,6 +1,6 @@
 """Site command for a verb: a reset, a reboot, a ticket. An argument list with placeholders.
 
-The command gets a minimal environment: none of the controller's variables (passwords, database) unless configured.
+The command gets a minimal environment, without the controller's variables (passwords, database) unless configured.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Placeholders in site commands and webhooks: {node} {verb} {reason} {cause} {key}.
 
-A wrong placeholder is an error when the configuration is read, not when a node fails. Doubled braces are braces.
+A wrong placeholder is an error when the configuration is read, not when a node fails. {{ and }} stand for braces.
 """
 
 import string
@@ -29,7 +29,7 @@ def fill(template: str, action: Action) -> str:
 
 
 def fill_all(template: object, action: Action) -> object:
-    """The same in every text of a JSON body."""
+    """Fills the placeholders in every text of a JSON body."""
     if isinstance(template, str):
         return fill(template, action)
     if isinstance(template, Mapping):
@@ -51,7 +51,7 @@ def _check_text(where: str, template: str) -> None:
 
 
 def _values(action: Action) -> dict[str, str]:
-    """One printable line each, and none that a command could take for an option."""
+    """The values, each as one printable line that no command interprets as an option."""
     reported = {
         "node": action.node,
         "verb": action.verb.value,

@@ -1,6 +1,7 @@
 """Webhook for a verb: a JSON body with placeholders, posted with an idempotency key.
 
-Signed, if a secret is named: X-Holdfast-Signature is sha256= and the HMAC of the body, whose key makes replays known.
+With a secret the body is signed: X-Holdfast-Signature is sha256= and the HMAC of the body. The key in the body shows
+replays.
 """
 
 import hashlib
@@ -41,7 +42,7 @@ class WebhookSettings:
 
 class Webhook:
     def __init__(self, settings: WebhookSettings, name: str = "webhook") -> None:
-        """Each has its own name and threads, so that one that hangs does not block others."""
+        """Each webhook has its own name and threads, so that one without an answer does not block others."""
         self.name = name
         self._settings = settings
         self._where = http.shown(settings.url)

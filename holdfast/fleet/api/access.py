@@ -12,10 +12,10 @@ from holdfast.formats.slurm import hostlist
 from holdfast.model.records import Credential, Role
 from holdfast.runtime import clock
 
-CACHE_SECONDS = 120.0  # a revocation is taken by the leader, which forgets at once; others learn of it in this time
+CACHE_SECONDS = 120.0  # the leader drops a revoked credential at once; other controllers within this time
 MOST_CACHED = 50_000
 LONGEST_TOKEN = 512
-LAST_SHARE = 1 / 3  # of a credential's life, in which its holder is asked to get another
+LAST_SHARE = 1 / 3  # share of a credential's validity in which its holder should renew it
 _READERS = frozenset({Role.VIEWER, Role.OPERATOR, Role.ADMIN})
 MAY = {
     "report": frozenset({Role.AGENT}),
@@ -47,7 +47,7 @@ class Caller:
     is_session: bool = False
 
     def may_see(self, node: str, jobs: Collection[str]) -> bool:
-        """Whether this node is the caller's business; `jobs` are those that hold it now."""
+        """Whether the caller may see this node; `jobs` are those that hold it now."""
         return self.role is not Role.JOB or node in self.nodes or bool(self.job and self.job in jobs)
 
 
@@ -56,7 +56,7 @@ ANONYMOUS = Caller("anonymous", Role.VIEWER)
 
 @lru_cache(maxsize=1024)
 def _nodes_of(listed: str) -> frozenset[str]:
-    """Remembered: a token of many nodes must not cost every request its expansion."""
+    """The nodes of a token. Cached, because expanding many names for each request is slow."""
     return frozenset(hostlist.expand(listed)) if listed else frozenset()
 
 
@@ -74,11 +74,11 @@ class Access:
         return self._anonymous
 
     def forget(self) -> None:
-        """Something was revoked: everybody is looked up again."""
+        """Clears the cache after a revocation."""
         self._known.clear()
 
     async def caller(self, token: str, right: str) -> Caller:
-        """Who holds this token, if it gives that right. Raises Problem 401 or 403 in one sentence."""
+        """The holder of this token, if the token gives the right. Raises Problem 401 or 403."""
         if not token:
             if self._anonymous and ANONYMOUS.role in MAY[right]:
                 return ANONYMOUS
@@ -124,21 +124,22 @@ def _expires_soon(credential: Credential, now: float) -> bool:
 
 
 def bearer(header: str) -> str:
-    """The token of an Authorization header, '' if there is none."""
+    """The token of an Authorization header; '' without one."""
     kind, _, token = header.strip().partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
 class CredentialCache:
-    """Looks tokens up in the store, many at once: after a fail-over every agent of a fleet is unknown at the same time.
+    """Looks tokens up in the store in batches: after a fail-over all agents of a fleet are unknown at once.
 
-    One question runs at a time; what is asked meanwhile goes together into the next. Belongs to the event loop."""
+    One query runs at a time; requests meanwhile share the next one. Used only on the event loop."""
 
     def __init__(self, find: FindMany) -> None:
         self._find = find
         self._waiting: dict[str, asyncio.Future[Credential | None]] = {}
         self._asking: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "credentials")  # its own: reports must not wait for people's requests
+        # a separate thread, because reports must not wait for other requests
+        self._thread = ThreadPoolExecutor(1, "credentials")
 
     async def __call__(self, hashed: str) -> Credential | None:
         future = self._waiting.get(hashed)

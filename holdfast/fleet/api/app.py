@@ -59,7 +59,7 @@ _ENCODED_HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.
 
 
 class Front:
-    """A tiny dispatcher: the agents' path must not pay for routing."""
+    """Dispatches reports to the ingest without the cost of routing, and everything else to the framework."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -84,12 +84,13 @@ class Front:
 
 
 def _is_for_reports(path: str) -> bool:
-    """However many slashes: the framework would take /v1/reports/ too, and knows no quota."""
+    """Whether the path is that of reports, with any number of slashes: the framework would accept /v1/reports/ without
+    a quota."""
     return path == PATH or (path.startswith("/") and [part for part in path.split("/") if part] == PATH.split("/")[1:])
 
 
 def _bodiless(send: Send) -> Send:
-    """Who asks with HEAD whether the console is there gets all but its bytes."""
+    """Answers HEAD requests for the console without a body."""
 
     async def pass_on(message: MutableMapping[str, Any]) -> None:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
@@ -98,7 +99,7 @@ def _bodiless(send: Send) -> Send:
 
 
 def _with_security_headers(send: Send) -> Send:
-    """Browsers trust the stated type, load nothing from other hosts, frame nothing and send no referrer."""
+    """Adds headers so that browsers trust the stated type, load nothing from other hosts, and send no referrer."""
 
     async def send_with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -144,7 +145,8 @@ def _litestar(service: Service) -> Litestar:
             version=__version__,
             path="/schema",
             description="Nodes, their history, and requests.",
-            render_plugins=[JsonRenderPlugin(path=["/openapi.json", "/"])],  # the others load scripts from elsewhere
+            # other plugins load scripts from other hosts
+            render_plugins=[JsonRenderPlugin(path=["/openapi.json", "/"])],
         ),
         compression_config=COMPRESSION,
         request_max_body_size=LARGEST_BODY,
@@ -159,7 +161,7 @@ def _console(directory: str) -> list[ControllerRouterHandler]:
     names = frozenset(["", *files])
 
     def refuse_others(request: Request[Any, Any, Any]) -> None:
-        """Anybody may ask for any path: only the names of files that are there reach the file system."""
+        """Refuses paths that are not files of the console, so that only their names reach the file system."""
         if request.scope["path"].strip("/") not in names:
             raise HTTPException("no such page", status_code=404)
 

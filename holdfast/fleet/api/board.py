@@ -1,6 +1,6 @@
 """Board: the current state of the fleet. The controller writes it after each commit; the API only reads it.
 
-It belongs to the event loop: nothing here waits, and no one else touches it.
+Only the event loop uses it, and nothing here waits.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from holdfast.runtime import clock
 from holdfast.runtime.components import Components
 from holdfast.runtime.durations import Durations
 
-MOST_WAITING = 1_000  # events a slow watcher may lag behind before it is asked to look again
+MOST_WAITING = 1_000  # queued events of a slow watcher before its stream is closed
 
 COMMIT_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 TEST_BOUNDS = (10.0, 30.0, 60.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0)
@@ -27,7 +27,7 @@ Message = tuple[str, bytes]  # name of the event, its JSON
 
 
 class Watcher:
-    """One open stream. A watcher that cannot keep up is closed: it comes back and reads the whole."""
+    """One open stream. A watcher that is too slow is closed; it reconnects and reads the whole state."""
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[Message | None] = asyncio.Queue(MOST_WAITING)
@@ -46,19 +46,19 @@ class Board:
         self.demo = demo
         self.time_factor = time_factor
         self.clock_began = clock.now()
-        self.read = False  # before the store was read, no one can say which nodes there are
+        self.read = False  # the store was read; before that, the nodes are unknown
         self.leading, self.leader = False, ""
-        self.led = asyncio.Event()  # while someone is known to lead, here or elsewhere
+        self.led = asyncio.Event()  # set while a leader is known, here or elsewhere
         self.views: dict[str, NodeView] = {}
         self.watchers: set[Watcher] = set()
-        self.ending = False  # the controller ends: no stream begins any more
-        self.streams: Counter[str] = Counter()  # open ones, by caller
+        self.ending = False  # the controller ends: new streams are refused
+        self.streams: Counter[str] = Counter()  # caller -> number of open streams
         self.components = Components()
         self.counts: Counter[str] = Counter()  # counters of the controller itself, for /metrics
-        self.steps: Counter[tuple[str, ...]] = Counter()  # and of its nodes: from which stage to which
+        self.steps: Counter[tuple[str, ...]] = Counter()  # stage changes: (from, to)
         self.commits = Durations(COMMIT_BOUNDS)
         self.tests = Durations(TEST_BOUNDS)
-        self.outcomes: Counter[tuple[str, ...]] = Counter()  # of actions: verb, outcome
+        self.outcomes: Counter[tuple[str, ...]] = Counter()  # ended actions: (verb, outcome)
         self._lives: dict[str, NodeState] = {}
         self._healths: dict[str, str] = {}
         self._fleet_sent = b""
@@ -93,7 +93,7 @@ class Board:
     def put(self, life: NodeState, health: str) -> None:
         known = self.views.get(life.name)
         if known is not None and known.health == health and self._lives.get(life.name) is life:
-            return  # a standby hands over all nodes again and again; most are the ones it had
+            return  # a standby passes all nodes each time; most are unchanged
         view = _view(life, health, known.last_report_at if known else None)
         self._lives[life.name] = life
         self.views[life.name] = view
@@ -106,7 +106,7 @@ class Board:
         self.publish("forgotten", {"name": name})
 
     def tested(self, seconds: float) -> None:
-        """A full test was answered."""
+        """Counts the result of a full test."""
         self.tests.add(seconds)
 
     def moved(self, step: TransitionView) -> None:
@@ -121,7 +121,7 @@ class Board:
             self.drop(watcher)
 
     def publish_fleet(self) -> None:
-        """At most what changed: called every second or so."""
+        """Publishes the fleet's counts if they changed. Called about every second."""
         if not self.watchers:
             return
         reported = msgspec.json.encode(self.fleet())
@@ -184,7 +184,7 @@ class Board:
         return watcher
 
     def let_go(self) -> None:
-        """The controller ends. A client that reconnects before the port closes gets no stream that lasts."""
+        """Ends all streams because the controller ends. A client that reconnects meanwhile gets no stream."""
         self.ending = True
         for watcher in list(self.watchers):
             self.drop(watcher)

@@ -9,9 +9,9 @@ MOST_EVENTS_A_MINUTE = 300
 
 
 class CallerQuota:
-    """What one caller may put into the window: so many subjects with their signals an hour, so many events a minute.
+    """Quota of one caller: subjects with their signals per hour, and events per minute.
 
-    The window is in memory. Without a share, one agent's token fills it and pushes out what others report.
+    Without a quota, one agent's token could fill the window and push out the data of others.
     """
 
     def __init__(self, most: int) -> None:
@@ -19,7 +19,7 @@ class CallerQuota:
         self._events, self._minute = 0, 0
 
     def take(self, pairs: Sequence[tuple[str, str]], events: int, now: float) -> None:
-        """Raises Problem 429; then nothing of the request counts."""
+        """Counts a request. Raises Problem 429 if it exceeds the quota; then nothing of the request is taken."""
         if now - self._since >= SHARE_SECONDS:
             self._pairs, self._since = set(), now
         if int(now // 60) != self._minute:

@@ -1,8 +1,8 @@
 """HTTP connection limits: short headers, timeouts of requests and answers, a cap per client.
 
-uvicorn waits for ever for a request that has begun, and for a client that does not read its answer. A slow client could
-so hold every descriptor of the controller. It also takes headers of any length, before any authentication: one client
-could take all memory.
+uvicorn waits forever for a request that has begun, and for a client that does not read its answer. So a slow client
+could hold every descriptor of the controller. uvicorn also accepts headers of any length before authentication, so one
+client could take all memory.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
 UNREAD_SECONDS = 30.0
-LEAST_READ = 32 << 10  # bytes of an answer that a client takes in that time
+LEAST_READ = 32 << 10  # bytes of an answer that a client must read in that time
 LARGEST_HEAD = 64 << 10  # bytes of request line, headers, chunk sizes and trailers of one request
-MOST_HANDSHAKES = 256  # at a time; each takes about a millisecond of CPU
-PLACE_SECONDS = 2.0  # that a handshake which does not end keeps others out
+MOST_HANDSHAKES = 256  # at once; each takes about a millisecond of CPU
+PLACE_SECONDS = 2.0  # a handshake that does not end occupies a place for this time
 NO_DESCRIPTOR_SECONDS = 0.1
-SHARES = 64  # a client that holds less than this part of all connections has few
+SHARES = 64  # a client with less than this part of all connections has few
 RESERVED = 512  # descriptors for the store, the log, back ends and devices
 
 
 class Connections:
-    """Which are open, by client. Belongs to the event loop."""
+    """Open connections by client. Used only on the event loop."""
 
     def __init__(self, per_address: int = 0, total: int = 0) -> None:
-        """0 is derived from what this process may open: all but a reserve, and half of that for one client."""
+        """Limits of 0 follow from the limit of open files: all but a reserve, and half of that for one client."""
         self.total = total or max(64, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED)
         self.per_address = per_address or max(32, self.total // 2)
         self.few = max(1, self.total // SHARES)
@@ -44,7 +44,7 @@ class Connections:
         self.refused = 0
 
     def take(self, address: str) -> bool:
-        """The last connections are for clients that have few: several greedy ones leave them to all others."""
+        """Takes a connection if the limits allow it. The last ones are for clients with few connections."""
         own = self.open[address]
         free = self.total - self.count
         if free <= 0 or own >= self.per_address or (own >= self.few and free <= self.reserve):
@@ -62,7 +62,7 @@ class Connections:
 
 
 def client_of(peer: object) -> str:
-    """Who counts as one: an IPv4 address, or the /64 of an IPv6 address, because one machine owns all of it."""
+    """The client of an address: an IPv4 address, or the /64 of an IPv6 address, because one machine owns all of it."""
     if not isinstance(peer, tuple):
         return "local"
     address = ip_address(str(peer[0]).partition("%")[0])
@@ -78,8 +78,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._address = ""
         self._deadline: asyncio.TimerHandle | None = None
-        self._head = 0  # bytes of the current request that are not its body
-        self._reading: asyncio.TimerHandle | None = None  # while a part of an answer waits for the client
+        self._head = 0  # bytes of the current request before its body
+        self._reading: asyncio.TimerHandle | None = None  # runs while a part of an answer waits for the client
 
     def connection_made(self, transport: Any) -> None:
         address = client_of(transport.get_extra_info("peername"))
@@ -130,7 +130,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._watch_reader()
 
     def _watch_reader(self) -> None:
-        """From when an answer waits until it is read. A connection that is closing waits for it too."""
+        """Starts a timeout while an answer waits to be read, also on a closing connection."""
         unread = self.transport.get_write_buffer_size()
         if self._reading is None and unread:
             self._reading = self.loop.call_later(UNREAD_SECONDS, self._look_again, unread)
@@ -158,12 +158,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def limited(connections: Connections) -> type[LimitedProtocol]:
-    """The protocol of one server."""
+    """The protocol class of one server, with limits."""
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": connections})
 
 
 class HandshakeLoop(uvloop.Loop):
-    """Paces TLS handshakes. One that does not end holds a descriptor, and no protocol knows of it before it ends."""
+    """Limits concurrent TLS handshakes. An unfinished handshake holds a descriptor before any protocol sees it."""
 
     async def create_server(self, *arguments: Any, **named: Any) -> Any:
         context, listener = named.get("ssl"), named.get("sock")
@@ -174,10 +174,10 @@ class HandshakeLoop(uvloop.Loop):
 
 
 class PacedServer:
-    """Begins so many handshakes at a time; the other clients wait in the backlog of the listening socket.
+    """Limits the number of concurrent handshakes; other clients wait in the backlog of the listening socket.
 
-    Begun all at once, the handshakes of a fleet that lost its leader would all outlast their timeout on a busy machine,
-    and every agent would come again: no connection would ever be made."""
+    Without it, the handshakes of a fleet that lost its leader would all time out on a busy machine, and every agent
+    would connect again: no connection would ever succeed."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class PacedServer:
         self.sockets = (listener,)
 
     async def _accept(self) -> None:
-        """Never ends by what one client does: everything about a single connection happens in a task of its own."""
+        """Accepts connections. Each is handled in its own task, so that no client can end this loop."""
         while True:
             await self._room.acquire()
             try:
@@ -209,7 +209,7 @@ class PacedServer:
             self._loop.create_task(self._leave_room(task))
 
     async def _leave_room(self, handshake: "asyncio.Task[None]") -> None:
-        """A client that stops in the middle holds its place for a moment, not until its timeout."""
+        """Frees the place of a handshake that stopped in the middle after a moment, not after its timeout."""
         await asyncio.wait([handshake], timeout=PLACE_SECONDS)
         self._room.release()
 

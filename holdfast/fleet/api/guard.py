@@ -26,7 +26,7 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
-    """A route names the right it takes in `opt`; one that names none is open."""
+    """Checks the right that a route names in `opt`; a route without one is open."""
     right = handler.opt.get("right", "")
     if not right:
         return
@@ -34,7 +34,7 @@ async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
 
 
 async def authorize(connection: Connection, right: str) -> Caller:
-    """Who sent this request, if that gives the right now. Raises Problem."""
+    """The caller of this request, if it has the right now. Raises Problem."""
     service: Service = connection.app.state.service
     token = bearer(connection.headers.get("authorization", ""))
     session = "" if token else cookie_token(connection)
@@ -45,7 +45,7 @@ async def authorize(connection: Connection, right: str) -> Caller:
     except Problem as problem:
         if not session or problem.status != 401:
             raise
-        return await service.access.caller("", right)  # a session that ended: as without one
+        return await service.access.caller("", right)  # the session ended: continue as anonymous
 
 
 def cookie_token(connection: Connection) -> str:
@@ -53,8 +53,8 @@ def cookie_token(connection: Connection) -> str:
 
 
 def refuse_cross_site(connection: Connection) -> None:
-    """A browser sends our cookie with what other sites make it send. Those cannot set this header without asking us
-    first, which we refuse; and what the browser says of where a request comes from must be our own page."""
+    """Refuses cross-site requests. A browser sends our cookie with requests of other sites, but these cannot set this
+    header without a preflight, which we refuse. The origin that the browser reports must be our own page."""
     headers = connection.headers
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Problem(403, "a request with a session must come from this page", code="cross_site")
@@ -78,7 +78,7 @@ def on_problem(request: Request[Any, Any, Any], problem: Problem) -> Response[by
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
-    """The framework's own refusals (a wrong type, no such path), in our one sentence."""
+    """Answers the framework's own errors (a wrong type, an unknown path) with our sentence."""
     if error.status_code >= 500:
         return on_mistake(request, error)
     _note(request, error.status_code, error.detail)
@@ -96,7 +96,7 @@ def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[by
 
 
 def on_deep_body(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
-    """Answers deeply nested JSON as a bad request, without a traceback in the log for each."""
+    """Answers deeply nested JSON as a bad request, without a traceback in the log."""
     if request.method in SAFE_METHODS:
         return on_mistake(request, error)
     sentence = "the body nests too deep"
@@ -113,7 +113,7 @@ def _sentence(request: Request[Any, Any, Any], error: HTTPException) -> str:
 
 
 def _kinds(handler: BaseRouteHandler) -> dict[str, Any]:
-    """What a route takes, by name: in its address and, of a body, field by field."""
+    """The parameters of a route with their types, those of a body field by field."""
     taken = {name: one.annotation for name, one in handler.parsed_fn_signature.parameters.items()}
     body = taken.get("data")
     return {**taken, **(get_type_hints(body) if isinstance(body, type) else {})}
@@ -125,7 +125,7 @@ def _refusal(status: int, sentence: str, headers: dict[str, str], code: str = ""
 
 
 def _note(request: Request[Any, Any, Any], status: int, sentence: str, named: tuple[str, str] = ("", "")) -> None:
-    """Refused mutations and refused tokens are audited; a mistyped address is not."""
+    """Audits a refused mutation or token, but not a mistyped address."""
     if status not in (401, 403) and request.method == "GET":
         return
     caller: Caller | None = request.state.get("caller")

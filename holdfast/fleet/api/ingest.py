@@ -23,7 +23,7 @@ log = logging.getLogger("holdfast.fleet.api")
 PATH = "/v1/reports"
 LARGEST_BODY = 1 << 20
 MOST_REPORTS = 500
-TAKEOVER_SECONDS = 8.0  # a report waits so long for a leader; its agent waits 15 s for the answer
+TAKEOVER_SECONDS = 8.0  # a report waits this long for a leader; its agent waits 15 s for the answer
 MOST_HELD = 4_000
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -48,7 +48,7 @@ class Ingest:
                 if not self._service.board.leading:
                     await self._takeover()
                 body = await _body(scope, receive)
-                if not self._service.board.demo:  # simulated nodes live faster
+                if not self._service.board.demo:  # simulated nodes have a faster clock
                     self._quota.spend(caller.name, len(body))
                 reports = decode(body)
                 behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), clock.now())
@@ -66,8 +66,8 @@ class Ingest:
             await _answer(send, 200, ack, {})
 
     async def _takeover(self) -> None:
-        """While no one leads, a report waits here: this controller may lead in a moment. Refused, every agent of the
-        fleet would come again, most over a new connection, just when a new leader has the most to do."""
+        """Lets a report wait while there is no leader, because this controller may lead soon. After a refusal, every
+        agent would reconnect just when a new leader has the most work."""
         board = self._service.board
         store_fails = any(one.name == "store" for one in board.components.failing)
         if not (board.leader or store_fails or self._held >= MOST_HELD):
@@ -95,7 +95,7 @@ class Ingest:
 
 
 def decode(body: bytes) -> list[Report]:
-    """Reports of the wire, or a Problem that says what is wrong with them."""
+    """Decodes reports. Raises a Problem that names the error."""
     try:
         reports = _decoder.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -108,7 +108,7 @@ def decode(body: bytes) -> list[Report]:
 def _on_our_clock(reports: list[Report], behind: float) -> list[Report]:
     try:
         return [on_our_clock(report, behind) for report in reports]
-    except ValueError as error:  # what was within its bounds is not any more
+    except ValueError as error:  # the corrected times exceed their bounds
         raise Problem(400, f"a time of a report is too far from the clock of its agent: {_short(error)}") from None
 
 
@@ -125,7 +125,7 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
-    """Refused by its stated length before it is read, and by its true one while it is."""
+    """Reads the body. A body that is too long is refused by its stated length, or while it is read."""
     stated = _header(scope, b"content-length")
     if stated.isdigit() and int(stated[:20]) > LARGEST_BODY:
         raise _too_large()

@@ -33,7 +33,7 @@ class SignInRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcRoles:
-    """Groups that have a role; '*' is everyone who can sign in."""
+    """Groups of each role; '*' stands for all users who can sign in."""
 
     viewer: tuple[str, ...] = ()
     operator: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class OidcSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInAttempt:
-    """What one attempt to sign in must bring back; it lives in a cookie of the browser that began it."""
+    """The values that a sign-in must return; a cookie of the browser keeps them."""
 
     state: str
     nonce: str
@@ -91,7 +91,7 @@ class Person:
 
 
 def role_of(groups: frozenset[str], roles: OidcRoles) -> Role | None:
-    """The strongest that one of the groups has; None for a person that no rule names."""
+    """The strongest role of the groups; None without a matching rule."""
     given = {Role.ADMIN: roles.admin, Role.OPERATOR: roles.operator, Role.VIEWER: roles.viewer}
     return next((role for role in _STRONGEST_FIRST if EVERYONE in given[role] or groups & set(given[role])), None)
 
@@ -108,8 +108,8 @@ def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
 
 
 def _name_of(claims: Mapping[str, Any], chosen: str) -> str:
-    """With its subject, unless the provider vouches for it: at most providers people choose their own name. Who
-    chose another's name must neither end that person's sessions nor appear as that person in the audit log."""
+    """The user's name, with the subject unless the provider guarantees the name: at most providers users choose their
+    name. A user with another's name must not end that user's sessions or appear as that user in the audit log."""
     subject = str(claims.get("sub", ""))
     claim = next((one for one in (chosen, "email") if claims.get(one)), "sub")
     name = str(claims.get(claim, ""))
@@ -118,12 +118,12 @@ def _name_of(claims: Mapping[str, Any], chosen: str) -> str:
 
 
 def _same(given: str, expected: str) -> bool:
-    """As bytes: compare_digest refuses text outside ASCII, and a browser may send any."""
+    """Compares bytes, because compare_digest refuses non-ASCII text, which a browser may send."""
     return bool(expected) and secrets.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
 class OidcClient:
-    """Blocks on the network: called in a thread."""
+    """The client of the provider. It blocks on the network: call it in a thread."""
 
     def __init__(self, settings: OidcSettings, redirect_uri: str) -> None:
         self.settings, self.redirect_uri = settings, redirect_uri
@@ -131,7 +131,7 @@ class OidcClient:
         self._context: ssl.SSLContext | None = None
 
     def begin(self, attempt: SignInAttempt) -> str:
-        """The address that the browser is sent to."""
+        """The address to which the browser is redirected."""
         asked = {
             "response_type": "code",
             "client_id": self.settings.client_id,
@@ -177,7 +177,7 @@ class OidcClient:
         return found
 
     def _verified(self, token: str, nonce: str) -> dict[str, Any]:
-        """Signature, issuer, audience, times and nonce of the ID token. Keys and claims may be as odd as they like."""
+        """Verifies signature, issuer, audience, times and nonce of the ID token. Keys and claims are untrusted."""
         import jwt
 
         try:
@@ -202,7 +202,7 @@ class OidcClient:
         return claims
 
     def _address(self, name: str) -> str:
-        """Of the provider's own document, in which anything may stand."""
+        """An address from the provider's document, which is untrusted."""
         address = str(self._discovered().get(name, ""))
         try:
             check_url(f"the provider's {name}", address)
@@ -224,7 +224,7 @@ class OidcClient:
     def _json(
         self, method: str, url: str, headers: Mapping[str, str] = NO_HEADERS, body: bytes | None = None
     ) -> dict[str, Any]:
-        """Bounded in bytes and time, because a client without a session can cause this request."""
+        """Requests JSON, bounded in bytes and time, because a client without a session can cause this request."""
         asked = {"Accept": "application/json", **headers}
         try:
             reply = send(method, url, asked, body, self.settings.timeout, self._tls(), most_bytes=MOST_BYTES)

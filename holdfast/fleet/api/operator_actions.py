@@ -1,4 +1,4 @@
-"""Operator actions that a node allows now, and what each would do."""
+"""Operator actions that a node allows now, with their effects."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +47,7 @@ class CallerView:
 
 @get("/v1/nodes/{name:str}/operator-actions", opt={"right": "read"}, tags=["nodes"])
 async def show_operator_actions(service: ServiceDep, name: FromPath[str]) -> OperatorActionsView:
-    """What quarantine, release, retest and remove would do to this node now. Changes nothing."""
+    """The effect that quarantine, release, retest and remove would have on this node now. Changes nothing."""
     life = service.board.life(name)
     if life is None:
         raise Problem(404, f"no node is called {name[:80]!r}")

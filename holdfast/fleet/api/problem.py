@@ -34,14 +34,14 @@ def busy(sentence: str, seconds: int = 2) -> Problem:
 
 
 def elsewhere(leader: str) -> Problem:
-    """Another controller leads: answered with its address, if it has one. The caller adds the path."""
+    """The answer if another controller leads: its address, if known. The caller adds the path."""
     if not leader:
         return busy("no controller leads at this moment; try again")
     return Problem(307, f"another controller leads: {leader}", {"Location": leader})
 
 
 def headers_for(problem: Problem, path: str, query: str = "") -> dict[str, str]:
-    """`path` is decoded: raw, it could end the header and begin another."""
+    """Headers of the answer. `path` is decoded, so it is encoded again: raw, it could inject a header."""
     headers = dict(problem.headers)
     if "Location" in headers:
         headers["Location"] += quote(path, safe="/") + (f"?{query}" if query else "")

@@ -41,7 +41,7 @@ def of(found: Incident) -> RunbookView:
 
 
 def filled(kind: str, cause: str, nodes: Sequence[str], jobs: Sequence[str], victims: int, since: float) -> RunbookView:
-    """Names of the incident filled in; the braces of a query stay. A kind without a runbook has no steps."""
+    """The runbook with the names of the incident; braces of a query stay. A kind without a runbook has no steps."""
     names = {
         "cause": cause,
         "name": cause.partition("/")[2],

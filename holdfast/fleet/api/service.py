@@ -44,7 +44,7 @@ class Service(Protocol):
 
     @property
     def store(self) -> Store:
-        """For questions only."""
+        """The store, for reading only."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class Service(Protocol):
 
     @property
     def console(self) -> str:
-        """The directory of the console's files, '' if it is not built."""
+        """The directory of the console's files; '' if it is not built."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class Service(Protocol):
 
     @property
     def waiting(self) -> int:
-        """How much the writer still has to do."""
+        """Number of commands that wait for the writer."""
         ...
 
     def take(self, caller: Caller, reports: Sequence[Report]) -> Awaitable[Ack]: ...
@@ -77,7 +77,7 @@ class Service(Protocol):
     def admission(self, caller: Caller) -> Awaitable[Admission]: ...
 
     def orders(self, node: str, most: int) -> Awaitable[OrdersView]:
-        """Open orders to agents, of one node or ('') of all."""
+        """Open orders to agents, of one node or of all ('')."""
         ...
 
     def operator_request(
@@ -91,7 +91,7 @@ class Service(Protocol):
     def note_ticket(self, node: str, ask: TicketRequest, caller: Caller) -> Awaitable[AssetRecord]: ...
 
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
-        """The latest ones, oldest first, with the agent's time."""
+        """The latest digests, oldest first, with the agent's time."""
         ...
 
     def probes(self) -> Awaitable[ProbesView]: ...
@@ -113,17 +113,17 @@ class Service(Protocol):
     def seams_view(self) -> SeamsView: ...
 
     def receive_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
-        """Into the window of the seams."""
+        """Puts signals into the window of the seams."""
         ...
 
     @property
     def address(self) -> str:
-        """What the page is reached by."""
+        """The address of the page."""
         ...
 
     @property
     def oidc(self) -> OidcClient | None:
-        """None where it is not set up."""
+        """The OpenID Connect client; None if it is not configured."""
         ...
 
     def open_session(self, caller: Caller) -> Awaitable[tuple[str, float]]:
@@ -139,29 +139,29 @@ class Service(Protocol):
 
     @property
     def seams(self) -> SignalWindow | None:
-        """What the seams read; None where the configuration has no [seams]."""
+        """The seam service; None without [seams] in the configuration."""
         ...
 
     @property
     def prometheus(self) -> PromqlRange | None:
-        """Where history comes from that is older than the window; None where it is not set up."""
+        """The source of history that is older than the window; None if it is not configured."""
         ...
 
     @property
     def currency(self) -> str: ...
 
     def incident_figures(self, incident: Incident) -> IncidentFigures:
-        """How long it has lasted, whose it is and what it costs."""
+        """Duration, owner and cost of an incident."""
         ...
 
     def past_items(self, hours: float) -> Awaitable[list[ItemView]]:
-        """Of the inbox, those that ended in the last hours."""
+        """Inbox items that ended in the last hours."""
         ...
 
     def past_item(self, key: str) -> Awaitable[ItemView | None]: ...
 
     def inbox(self) -> Awaitable[list[ItemView]]:
-        """What waits for a person, worst first, with what operators did about it."""
+        """Items that need an operator, worst first, with the operators' updates."""
         ...
 
     def act_on_item(self, command: ItemCommand, caller: Caller) -> Awaitable[ItemView]: ...
@@ -173,8 +173,8 @@ class Service(Protocol):
     def withdraw(self, name: str, caller: Caller) -> Awaitable[PlannedWorksView]: ...
 
     def note(self, entry: AuditEntry) -> None:
-        """For the audit log, of a request that was refused; no one waits for it."""
+        """Records a refused request in the audit log; the caller does not wait."""
         ...
 
 
-ServiceDep = NamedDependency[SkipValidation[Service]]  # how a route takes it: its type was settled at start
+ServiceDep = NamedDependency[SkipValidation[Service]]  # the type under which routes receive the service

@@ -6,19 +6,22 @@ from math import isfinite
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report
 
-HEADER = b"holdfast-clock"  # the agent's clock when it sent the request, which its reports may have waited long for
-TOLERATED_SECONDS = 30.0  # less may be the wire's or a busy controller's doing
+HEADER = b"holdfast-clock"  # the agent's clock when it sent the request; its reports may be older
+TOLERATED_SECONDS = 30.0  # less may be delay of the network or of a busy controller
 LARGEST_SECONDS = 100 * 365.25 * 86_400
 
 
 class Clocks:
-    """How far each agent's clock is off. Kept until plainly another: jitter must not disturb the order."""
+    """The offset of each agent's clock.
+
+    It is kept until it clearly changes, because jitter must not change the order.
+    """
 
     def __init__(self) -> None:
-        self._behind: dict[str, float] = {}  # only of those that are off
+        self._behind: dict[str, float] = {}  # only nodes with a wrong clock
 
     def seconds_behind(self, node: str, reported: bytes, now: float) -> float:
-        """What must be added to this agent's times. Nothing where it does not say what its clock shows."""
+        """Seconds to add to this agent's times; 0 if it does not send its clock."""
         kept = self._behind.get(node, 0.0)
         shown = _seconds(reported)
         if shown is None or abs(now - shown - kept) <= TOLERATED_SECONDS:
@@ -38,7 +41,7 @@ def _seconds(reported: bytes) -> float | None:
 
 
 def on_our_clock(report: Report, seconds: float) -> Report:
-    """Order outcomes keep their times: they are dated by the order, which is ours."""
+    """The reports with times on our clock. Order outcomes keep their times, because the order's time is ours."""
     if not seconds:
         return report
     return replace(

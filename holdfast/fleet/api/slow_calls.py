@@ -1,7 +1,7 @@
 """Slow work that callers request: a sign-in at the identity provider, a query to Prometheus, a plan.
 
-It has threads of its own, a few at once. The threads that authenticate agents and read the store must stay free: a
-fleet that cannot report looks dead.
+It has a few threads of its own. The threads that authenticate agents and read the store must stay free, because a fleet
+that cannot report looks dead.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 class TooManyCalls(Exception):
-    """So many are under way that another one must wait."""
+    """Too many calls are under way."""
 
 
 class SlowCalls:
-    """Belongs to the event loop."""
+    """A limited pool for slow calls. Used only on the event loop."""
 
     def __init__(self, name: str, threads: int, most: int = 0) -> None:
-        """`most`: how many may be under way or wait for a thread; 0 is as many as there are threads."""
+        """`most`: limit of running and waiting calls; 0: the number of threads."""
         self.most = most or threads
         self._threads = ThreadPoolExecutor(threads, name)
         self._under_way: set[asyncio.Future[Any]] = set()
@@ -37,4 +37,4 @@ class SlowCalls:
     def _ended(self, call: "asyncio.Future[Any]") -> None:
         self._under_way.discard(call)
         if not call.cancelled():
-            call.exception()  # its caller may have given up
+            call.exception()  # the caller may have cancelled

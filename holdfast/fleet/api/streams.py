@@ -1,4 +1,4 @@
-"""Server-sent events that last: limited per caller and in total, and ended when the caller's token is."""
+"""Long-lived server-sent events: limited per caller and in total, and ended with the caller's token."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -21,7 +21,7 @@ Events = AsyncGenerator[bytes, None]
 
 
 def streamed(opened: Counter[str], request: HttpRequest, events: Events) -> Stream:
-    """The answer that sends these events. Raises Problem where too many streams are open."""
+    """The response that sends these events. Raises Problem if too many streams are open."""
     caller = caller_of(request)
     owner = f"{CredentialKind.of(caller.role).value}/{caller.name}"
     if opened[owner] >= MOST_OF_CALLER:
@@ -36,8 +36,8 @@ def event(name: str, data: bytes) -> bytes:
 
 
 async def _while_allowed(opened: Counter[str], owner: str, request: HttpRequest, events: Events) -> Events:
-    """Counted from its first event on: many requests at once pass the check before, and one that never begins holds
-    no place. A stream lasts for days and a token may end any minute, so it is looked at before anything is sent."""
+    """Sends events while the caller is allowed to read. The stream is counted from its first event on, so that one that
+    never begins takes no place. A stream lasts for days, so the token is checked before each event."""
     opened[owner] += 1
     try:
         if opened[owner] > MOST_OF_CALLER or opened.total() > MOST_STREAMS:

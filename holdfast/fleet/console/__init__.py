@@ -4,6 +4,6 @@ from pathlib import Path
 
 
 def static_directory() -> Path | None:
-    """Where the built page lies, or None when this installation was made without it."""
+    """The directory of the built page; None if this installation has none."""
     directory = Path(__file__).with_name("static")
     return directory if (directory / "index.html").is_file() else None

@@ -1,7 +1,7 @@
 """Actor: claims due actions, runs them in threads, and reports their outcomes.
 
-A back end that hangs holds up only itself: each has threads of its own, and no thread of the writer's is involved.
-What is done to one node is done in order.
+A back end that hangs blocks only itself: each has its own threads, and the writer's thread is not involved. Actions on
+one node run in order.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Actor:
         self._writer, self._backends = writer, backends
         self._wake = asyncio.Event()
         self._threads: dict[str, ThreadPoolExecutor] = {}
-        self._queues: dict[str, deque[StoredAction]] = {}  # by node; the first of each is being performed
+        self._queues: dict[str, deque[StoredAction]] = {}  # node -> its actions; the first one is running
         self._known: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 

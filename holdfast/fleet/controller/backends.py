@@ -24,9 +24,9 @@ _NEEDS_A_DOER = frozenset({Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPEC
 
 
 class Record:
-    """Used where no back end is configured. The gate and operators read the stage, so recording a cordon is enough.
+    """Used without a configured back end. The gate and operators read the stage, so recording a cordon is enough.
 
-    A reset that nothing can carry out is reported as failed.
+    A reset without a back end is reported as failed.
     """
 
     name = RECORD

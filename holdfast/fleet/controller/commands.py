@@ -45,15 +45,15 @@ from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
 SESSION_SECONDS = 12 * 3_600.0
-MOST_SESSIONS = 20  # of one person; the oldest end
-OIDC = ":oidc"  # no name and no hash: what opened a session that no token did
+MOST_SESSIONS = 20  # sessions of one user; with more, the oldest end
+OIDC = ":oidc"  # the opener of a session without a token; neither a name nor a hash
 PLANNED = "planned"  # the kind of document that announced work is stored as
 MOST_PLACES = 16
 MOST_HOURS = 24 * 366 * 5
 MOST_USES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
-_PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/,-]{0,255}")  # an address for each rail, with commas between
+_PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/,-]{0,255}")  # addresses, one per rail, with commas between
 LONGEST_REASON = 1_000
 LONGEST_HOSTLIST = 16_384
 LONGEST_JOB = 255
@@ -112,7 +112,7 @@ def _take_parts(report: Report, transaction: Transaction) -> None:
         transaction.store.save_asset_record(node, record, now)
     for swap in swaps:
         transaction.decide(transaction.fleet.part_replaced(node, swap.after.kind, swap.text, now))
-    if swaps:  # one row, however many a report invents
+    if swaps:  # one row, however many parts a report invents
         words = "; ".join(swap.text for swap in swaps)[:LONGEST_REASON]
         transaction.audit.append(_entry(transaction, node, Role.AGENT, "part_replaced", node, "done", words))
 

@@ -14,9 +14,9 @@ from holdfast.fleet.controller.writer import Writer
 from holdfast.runtime.components import Components, ComponentView, described
 
 log = logging.getLogger("holdfast.fleet.controller")
-RECOVERED_SECONDS = 60.0  # a loop that runs so long without an exception is healthy again
+RECOVERED_SECONDS = 60.0  # a loop that runs this long without an exception is healthy again
 REPORT_SECONDS = 5.0
-FAILURES_OF_AN_INCIDENT = 3  # in a row: one hiccup is a line in the log, not an incident
+FAILURES_OF_AN_INCIDENT = 3  # failures in a row; a single failure is a line in the log, not an incident
 CAUSE = "controller.component"
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -24,7 +24,10 @@ Sleep = Callable[[float], Awaitable[None]]
 async def keep_running(
     components: Components, name: str, start: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.sleep
 ) -> None:
-    """Run an endless loop until this task is cancelled. Whatever ends the loop, it starts again after a pause."""
+    """Run an endless loop until this task is cancelled.
+
+    If the loop ends for any reason, it starts again after a pause.
+    """
     loop = asyncio.get_running_loop()
     while True:
         recovered = loop.call_later(RECOVERED_SECONDS, components.succeeded, name)
@@ -34,7 +37,7 @@ async def keep_running(
         except asyncio.CancelledError as cancelled:
             if _is_cancelled():
                 raise
-            error = cancelled  # of something that it waited for, not of this task
+            error = cancelled  # the loop's own wait was cancelled, not this task
         except Exception as raised:  # noqa: BLE001  recorded and logged below
             error = raised
         finally:

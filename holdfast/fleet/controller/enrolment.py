@@ -27,7 +27,7 @@ from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import AuditEntry, Credential, JoinToken, PendingNode, Role
 
 CREDENTIAL_SECONDS = 90 * 86_400.0
-MOST_CREDENTIALS = 3  # of one node: the one in use, its successor, and one whose successor was lost on the way
+MOST_CREDENTIALS = 3  # credentials of a node: the current one, its successor, and one whose successor got lost
 MOST_PENDING = 10_000
 HOUR = 3_600.0
 TOKEN = re.compile(r"[\w-]{1,256}", re.ASCII)
@@ -38,7 +38,7 @@ class NewNodes:
     """Counts new node names that enrolled in the last hour. Used only in the writer's thread."""
 
     def __init__(self, most: int) -> None:
-        """`most` 0 is without limit."""
+        """`most`: limit per hour; 0: none."""
         self._most = most
         self._times: deque[float] = deque()
 

@@ -12,7 +12,7 @@ from holdfast.model.records import Leader
 LEASE_SECONDS = 6.0
 RENEW_SECONDS = 2.0
 TRY_SECONDS = 1.0
-SILENT_SECONDS = RENEW_SECONDS + TRY_SECONDS  # a leader that did not renew for so long is probably dead
+SILENT_SECONDS = RENEW_SECONDS + TRY_SECONDS  # a leader that did not renew for this long is probably dead
 WITHOUT_LEASE_SECONDS, YIELD_SECONDS = 60.0, 5.0
 
 
@@ -38,7 +38,8 @@ class Lead:
         self._without_lease_since = self._clock()
         self._next = 0.0
         self._until = 0.0
-        self._renewed: tuple[Leader | None, float] = (None, 0.0)  # the other's lease, and since when it is the same
+        # the other leader's lease, and since when it is unchanged
+        self._renewed: tuple[Leader | None, float] = (None, 0.0)
         self.epoch: int | None = None
         self.leader = ""
 
@@ -105,7 +106,7 @@ class Lead:
                     self.lost()
                     return
             except StoreError:
-                continue  # the lease runs on; whether it ran out is seen at the next commit
+                continue  # the next commit shows whether the lease expired
             self._until, self._next = asked + LEASE_SECONDS, asked + RENEW_SECONDS
 
     @property

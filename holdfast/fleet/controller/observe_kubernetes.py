@@ -70,7 +70,7 @@ async def _poll(
     writer: Writer,
     store: Store | None = None,
 ) -> "KubernetesMemory":
-    """What is remembered after it."""
+    """Reads once and returns the new memory."""
     try:
         began, snapshot = clock.now(), watched.snapshot()
         if store is not None:
@@ -82,7 +82,7 @@ async def _poll(
         for job in await asyncio.to_thread(kubernetes.start_again, snapshot):
             log.info("%s was suspended for a drain and is resumed", job)
     except NoAnswer as error:
-        if str(error) != seen.complaint:  # once, however often the read fails
+        if str(error) != seen.complaint:  # logged once for repeated failures
             log.warning("Kubernetes does not answer: %s", error)
         return replace(seen, complaint=str(error))
     except Problem as problem:
@@ -109,7 +109,7 @@ class KubernetesMemory:
         return after, after._take(snapshot, began, transaction)
 
     def _take(self, snapshot: Snapshot, began: float, transaction: Transaction) -> list[Action]:
-        """Into states and history."""
+        """Updates node states and history."""
         transaction.decide(transaction.fleet.observe(statuses(snapshot), transaction.now, began))
         changed = self._changed_jobs(snapshot, transaction.now)
         transaction.store.save_jobs(changed)
@@ -118,7 +118,7 @@ class KubernetesMemory:
             reason = "its Node object in Kubernetes is not the one that was tested"
             transaction.decide(transaction.fleet.retest(name, reason, "kubernetes", transaction.now))
         due = self.reconciler.due(snapshot, transaction.fleet.nodes, transaction.now, transaction.fleet.policy)
-        # In a dry run nothing is carried out, so everything would be missing for ever.
+        # A dry run carries nothing out, so all marks would be missing forever.
         due = [action for action in due if not transaction.fleet.dry_run(action.node)]
         # A cordon of a node that takes work would be abandoned, so it is carried out here.
         ahead = [a for a in due if a.verb is Verb.CORDON and transaction.fleet.nodes[a.node].takes_work]

@@ -48,14 +48,15 @@ async def observe_slurm(
             components.failed("slurm", error)
             log.warning("Slurm does not answer: %s", error)
         except Problem as problem:
-            seen = ObserverMemory()  # another leads, or it could not be stored: the store is asked again what it knows
+            # another controller leads, or the commit failed: the memory starts again from the store
+            seen = ObserverMemory()
             log.debug("observations of Slurm are ignored: %s", problem)
         await asyncio.sleep(seconds)
 
 
 @dataclass(slots=True)
 class Accounting:
-    """Jobs that ended so long ago that slurmctld forgot them, read from sacct where a site runs it."""
+    """Jobs that slurmctld has dropped, read from sacct if the site runs it."""
 
     slurm: Slurm
     caught_up_at: float | None = None
@@ -79,7 +80,7 @@ class ObserverMemory:
 
     reconciler: SlurmReconciler = field(default_factory=SlurmReconciler)
     jobs: dict[str, Job] | None = None
-    waiting: tuple[Job, ...] = ()  # ended on a node whose stage changed since that read began
+    waiting: tuple[Job, ...] = ()  # jobs that ended on a node whose stage changed since that read began
     over: tuple[str, ...] = ()  # reservations of repair steps that have ended
 
     def take(
@@ -120,7 +121,7 @@ class ObserverMemory:
         for name, why in self.reconciler.untested(current, lives):
             transaction.decide(transaction.fleet.retest(name, why, "slurm", transaction.now))
         due = self.reconciler.due(current, lives, snapshot.began)
-        # In a dry run nothing is carried out, so everything would be missing for ever.
+        # A dry run carries nothing out, so all drains would be missing forever.
         transaction.decide(
             [_reminded(transaction, action) for action in due if not transaction.fleet.dry_run(action.node)]
         )

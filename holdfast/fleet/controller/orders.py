@@ -29,8 +29,8 @@ def fits(verb: Verb, node: NodeState) -> bool:
 @dataclass(slots=True)
 class OpenOrder:
     stored: StoredAction
-    due: float = 0.0  # when to hand it over (again)
-    handed_over: float | None = None  # for the first time: no one began it before
+    due: float = 0.0  # time of the next delivery
+    handed_over: float | None = None  # time of the first delivery; the work began no earlier
 
 
 class PendingOrders:

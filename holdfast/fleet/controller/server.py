@@ -55,8 +55,9 @@ from holdfast.runtime.free_memory import return_free_memory, trimmer, use_one_ar
 log = logging.getLogger("holdfast.fleet.controller")
 BACKLOG = 4_096
 LONGEST_DIFFERENCE = 900
-GARBAGE = (50_000, 20, 50)  # a full collection over 12,500 connections takes long, and finds next to nothing
-SWITCH_SECONDS = 0.0005  # the writer asks the store often and briefly; each time it waits so long behind the event loop
+GARBAGE = (50_000, 20, 50)  # a full collection over 12,500 connections takes long and frees almost nothing
+# the writer queries the store often and briefly; each time it may wait this long for the interpreter
+SWITCH_SECONDS = 0.0005
 
 
 Loop = Callable[[], Awaitable[None]]
@@ -132,7 +133,7 @@ class _Process:
         self._files = files
         self._board = Board(policy, demo=settings.base.demo, time_factor=settings.base.time_factor)
         self.address = settings.base.address or _address(listener, bool(settings.base.certificate))
-        # One SQLite file has one controller (see _only_one), so it need not wait for a lease of its own past.
+        # A SQLite file has one controller (see _only_one), so it need not wait for the lease of its earlier run.
         holder = "sqlite" if settings.base.store.startswith("sqlite") else uuid4().hex
         kubernetes = backends.kubernetes
         self._lease = kubernetes.lease(f"{socket.gethostname()}_{uuid4().hex}") if kubernetes is not None else None
@@ -217,7 +218,7 @@ class _Process:
         settings, base = self._settings, self._settings.base
         if settings.seams is None or self._files is None:
             return {}
-        from holdfast.fleet.controller.seams.loop import SeamWatch  # NumPy: only those pay for it who watch seams
+        from holdfast.fleet.controller.seams.loop import SeamWatch  # imports NumPy, so only with [seams]
 
         alerts = Alerts(settings.alerts, self._board.components)
         factor = base.time_factor if base.demo else 1.0
@@ -251,14 +252,14 @@ class _Process:
                 log.error("the new policy was refused and the old one stays: %s", error)
                 return
             log.info("the policy was reloaded from %s", path)
-            with suppress(Problem):  # too much waits: the log has it
+            with suppress(Problem):  # the queue is full; the log has the event
                 writer.put(ReportWork(partial(commands.policy_changed, _difference(before, writer.policy))))
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
 def _let_go(service: ControllerService) -> None:
-    """Ends every stream: their clients wait for events, not for an end."""
+    """Ends every stream, because event streams never end themselves."""
     service.board.let_go()
     service.drills.let_go()
 
@@ -317,7 +318,7 @@ def _config(front: Front, base: Listening) -> uvicorn.Config:
         front,
         http=limited(Connections(base.connections_per_address)),
         ws="none",
-        proxy_headers=False,  # who connects from this machine must not choose the address it enrols from
+        proxy_headers=False,  # a local client must not choose the address from which it enrols
         ssl_certfile=base.certificate or None,
         ssl_keyfile=base.key or None,
         log_config=None,

@@ -82,7 +82,7 @@ class ControllerService:
         self._new_nodes = enrolment.NewNodes(0 if board.demo else new_nodes_per_hour)
         self._loop = asyncio.get_running_loop()
         self._minute = 0
-        self._noted: Counter[tuple[str, str]] = Counter()  # refusals this minute, by who and role
+        self._noted: Counter[tuple[str, str]] = Counter()  # refusals this minute: (caller, role) -> count
 
     @property
     def waiting(self) -> int:

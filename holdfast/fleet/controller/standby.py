@@ -20,7 +20,7 @@ from holdfast.runtime import clock
 
 log = logging.getLogger("holdfast.fleet.controller")
 READ_SECONDS = 2.0
-MOST_CHANGED = 5_000  # rows; beyond, the whole is read at once
+MOST_CHANGED = 5_000  # rows; with more changes, the whole fleet is read
 FORGET_SECONDS = 3_600.0
 FORGOTTEN_AT_ONCE = 2_000
 
@@ -55,7 +55,7 @@ class FleetCopy:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._marks: NewestRows | None = None
-        self._verdict: dict[str, str] = {}  # by node: its health, if its agent is not silent
+        self._verdict: dict[str, str] = {}  # node -> its health, unless its agent is silent
         self.nodes: dict[str, NodeState] = {}
         self.last_report_at: dict[str, float] = {}
         self.read_whole = 0
@@ -66,13 +66,13 @@ class FleetCopy:
         if self._marks is not None:
             names, marks = self._store.changed_after(self._marks, MOST_CHANGED)
         if marks is None or len(names) >= MOST_CHANGED:
-            marks = self._store.marks()  # before the rest: what comes meanwhile is read again
+            marks = self._store.marks()  # read first, so that later changes are read again
             self.nodes, self._verdict = {}, {}
             self._put(policy, self._store.nodes(), self._store.verdicts())
             self.read_whole += 1
         elif names:
             chosen = sorted(names)
-            for name in chosen:  # one that was forgotten is not read again
+            for name in chosen:  # deleted nodes
                 self.nodes.pop(name, None)
                 self._verdict.pop(name, None)
             self._put(policy, self._store.nodes_of(chosen), self._store.verdicts_of(chosen))

@@ -17,7 +17,7 @@ from holdfast.model.wire.report import Report
 
 @dataclass(slots=True)
 class Transaction:
-    """What a command may use. Commands run in the writer's thread, inside the transaction of the batch."""
+    """Access of a command to the fleet and the store, in the writer's thread and inside the batch's transaction."""
 
     store: Store
     fleet: Fleet
@@ -29,8 +29,8 @@ class Transaction:
     touched: set[str] = field(default_factory=set)  # nodes whose health may have changed
     reported: set[str] = field(default_factory=set)
     incidents: list[Incident] = field(default_factory=list)
-    ended: list[tuple[str, str]] = field(default_factory=list)  # actions: verb, outcome
-    forgotten: set[str] = field(default_factory=set)  # nodes to be deleted when everything else is written
+    ended: list[tuple[str, str]] = field(default_factory=list)  # ended actions: (verb, outcome)
+    forgotten: set[str] = field(default_factory=set)  # nodes to delete after everything else is written
 
     def decide(self, steps: Sequence[LifecycleStep]) -> None:
         self.steps += steps
@@ -55,8 +55,8 @@ class ReportWork:
 
     @property
     def urgent(self) -> bool:
-        """Whether it must go into the next commit: commands, actions and failures. Heartbeats, passes and test results
-        can wait for another one."""
+        """Whether the work must be in the next commit: commands, actions and failures. Heartbeats, passes and test
+        results can wait."""
         failures = (one.after == Health.FAIL.value for report in self.reports for one in report.changes)
         return not self.reports or any(failures)
 

@@ -7,12 +7,12 @@ from collections import deque
 from holdfast.fleet.controller.transaction import ReportWork
 
 MOST_IN_BATCH = 1_000
-MOST_CHANGES_IN_BATCH = 2_000  # a first report has 44 verdicts: a commit must not hold up what comes after it for long
+MOST_CHANGES_IN_BATCH = 2_000  # a first report has 44 verdicts; a commit must not delay the following work for long
 MOST_CHANGES_BESIDE_URGENT = 440
 
 
 class WorkQueue:
-    """Any thread puts; the writer's thread alone takes."""
+    """Any thread puts work; only the writer's thread takes it."""
 
     def __init__(self) -> None:
         self._arrived: queue.SimpleQueue[ReportWork] = queue.SimpleQueue()

@@ -33,7 +33,7 @@ from holdfast.runtime.components import Components, described
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_WAITING = 4_000
 ENOUGH_FAILURES = 3
-DECISIONS = "decisions"  # about single nodes, as a component of the controller
+DECISIONS = "decisions"  # component name for decisions about single nodes
 TICK_SECONDS = 1.0
 COMMIT_SECONDS = 0.02  # shortest time between commits; a commit costs more than a report, so reports share one
 JOB_HISTORY_SECONDS = 365 * 86_400.0  # how far back failed jobs are read; their weight halves in this time
@@ -59,7 +59,7 @@ class Writer:
         clock: SteadyClock = clock.now,
         components: Components | None = None,
     ) -> None:
-        """`on_news` is called in this thread with what every batch changed."""
+        """`on_news` is called in this thread with the changes of every batch."""
         self.policy = policy  # a reload replaces it; the next batch uses the new one
         self._store, self._lead, self._on_news, self._clock = store, lead, on_news, clock
         self._scheduled = scheduled
@@ -261,7 +261,7 @@ class Writer:
             transaction.incidents = fleet.incidents.take_changed()
             self._store.save_incidents(transaction.incidents, epoch)
             self._store.save_proofs(fleet.probing.take_new())
-            self._store.transit_all(transaction.steps, epoch)  # also with no steps: it checks that we still lead
+            self._store.transit_all(transaction.steps, epoch)  # even without steps: it checks that we still lead
             self._store.write_audit(transaction.audit)
             self._store.forget_nodes(sorted(transaction.forgotten), transaction.now)
         return transaction, results

@@ -65,7 +65,7 @@ class KubernetesAccess:
 
 
 def open_access(settings: KubernetesSettings, environ: Mapping[str, str] = os.environ) -> KubernetesAccess:
-    """Raises NoAnswer, saying what is missing where."""
+    """Opens the connection. Raises NoAnswer that names the missing setting and its file."""
     if settings.kubeconfig:
         return _from_kubeconfig(Path(settings.kubeconfig), settings.context)
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "443")
@@ -141,7 +141,7 @@ def _pem(path: Path, table: Mapping[str, Any], name: str) -> bytes:
 
 
 def _beside(path: Path, file: str) -> str:
-    """Files are named from where the kubeconfig is."""
+    """Resolves a path relative to the kubeconfig."""
     return str(path.parent / file) if file else ""
 
 

@@ -50,7 +50,7 @@ class KubernetesApi:
         return self.listed(path, **query)[0]
 
     def listed(self, path: str, **query: str) -> tuple[list[Mapping[str, Any]], str]:
-        """Everything, page by page, and the version to watch on from."""
+        """All objects, read page by page, and the resource version from which to watch."""
         found: list[Mapping[str, Any]] = []
         more = ""
         while True:

@@ -1,7 +1,7 @@
 """Kubernetes back end: our taint and cordon, eviction within disruption budgets, node conditions and events.
 
 The API server refuses a change made for an older version of the node (409), so we read it again and never overwrite a
-change that somebody made in between.
+concurrent change.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from holdfast.runtime.errors import NoAnswer
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _NODES, _PODS = "/api/v1/nodes", "/api/v1/pods"
 _BOUND = {"fieldSelector": "spec.nodeName!="}
-_ATTEMPTS = 5  # for a change that conflicts with changes of others
+_ATTEMPTS = 5  # attempts for a change that conflicts with changes of others
 Plan = Callable[[KubernetesNode], marks.Change | None]
 
 
@@ -96,7 +96,7 @@ class Kubernetes:
         except NoAnswer as error:
             return failed(str(error), retryable=error.retryable)
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ reading
 
     def snapshot(self) -> Snapshot:
         nodes = [self._read_node(item) for item in self._api.everything(_NODES)]
@@ -104,7 +104,7 @@ class Kubernetes:
         return Snapshot(tuple(one for one in nodes if one), tuple(one for one in pods if one))
 
     def keep_looking(self, changed: Callable[[], None]) -> WatchedObjects:
-        """The same, kept up to date. `changed` is called from another thread whenever it differs."""
+        """A copy of nodes and pods that stays current. Another thread calls `changed` after each change."""
         drivers = self._settings.gpu_drivers
         dra = {"group": claims.GROUP}
         return WatchedObjects(
@@ -115,11 +115,11 @@ class Kubernetes:
         )
 
     def lease(self, holder: str) -> KubernetesLease | None:
-        """The Lease that the configuration names, not yet asked for."""
+        """The configured Lease, not requested yet."""
         return KubernetesLease(self._api, self._settings.lease, holder) if self._settings.lease else None
 
     def start_again(self, snapshot: Snapshot) -> list[str]:
-        """Jobs that we suspended and of which nothing runs any more: each is started again, elsewhere."""
+        """Restarts jobs that we suspended and whose pods have all ended; they start elsewhere."""
         return self._gangs.start_again(snapshot.pods)
 
     def observe(self) -> list[NodeStatus]:
@@ -159,7 +159,7 @@ class Kubernetes:
     # ------------------------------------------------------------ handlers
 
     def _close(self, action: Action, node: KubernetesNode, dry_run: bool) -> ActionOutcome:
-        """A node that only waits for its test gets the taint; one that failed is cordoned too, and drained if asked."""
+        """Taints a node that only waits for its test. A failed node is also cordoned, and drained if requested."""
         cordon = action.verb is Verb.DRAIN or bool(action.cause)
         note = _note(action)
         plan = partial(marks.hold, cause=action.cause, note=note, cordon=cordon)
@@ -186,7 +186,7 @@ class Kubernetes:
         return done(how + reported.complaint)
 
     def _let_finish(self, action: Action, pods: list[KubernetesPod]) -> str:
-        """Running work stays until the deadline of the policy; with a checkpoint it learns when that is."""
+        """Lets running work continue until the policy's deadline; with `checkpoint`, the pods learn the deadline."""
         until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(action.evict_at))
         if action.announce:
             for pod in pods:
@@ -194,7 +194,7 @@ class Kubernetes:
         return f"; {len(pods)} pods may finish until {until}" + (", and were notified" if action.announce else "")
 
     def _announce(self, pod: KubernetesPod, until: str) -> None:
-        """An annotation, which a pod reads through the downward API."""
+        """Announces the deadline in an annotation, which a pod reads through the downward API."""
         change = {"metadata": {"annotations": {k8s.EVICT_AT: until}}}
         try:
             self._api.patch(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", change)
@@ -227,8 +227,8 @@ class Kubernetes:
         return done(f"{node.name} is chosen {how}: taint and label {k8s.DEGRADED} {'set' if last else 'removed'}")
 
     def _change(self, node: KubernetesNode, plan: Plan) -> bool:
-        """Whether anything had to change. After a conflict the node is read again; others' changes are never
-        overwritten."""
+        """Applies a change; returns whether the node changed. After a conflict the node is read again; others'
+        changes are never overwritten."""
         for _ in range(_ATTEMPTS):
             change = plan(node)
             if change is None:

@@ -1,4 +1,4 @@
-"""Evicts pods through the eviction API. What disruption budgets forbid is retried later."""
+"""Evicts pods through the eviction API. Evictions that disruption budgets forbid are retried later."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Eviction:
         self._version = ""
 
     def send_away(self, pods: Sequence[KubernetesPod]) -> SentAway:
-        """Request the eviction of every pod; one that is refused now does not block the others."""
+        """Request the eviction of every pod; a refused one does not block the others."""
         evicted, held = [], []
         for pod in pods:
             if pod.state is JobState.ENDING:
@@ -44,7 +44,7 @@ class Eviction:
         return SentAway(tuple(evicted), tuple(held))
 
     def _evict(self, pod: KubernetesPod) -> bool:
-        """False if it is already gone. The uid protects a new pod of the same name from a StatefulSet."""
+        """Evicts a pod; False if it is already gone. The uid protects a new pod of the same name (StatefulSet)."""
         body = {
             "apiVersion": f"policy/{self._api_version()}",
             "kind": "Eviction",
@@ -60,7 +60,7 @@ class Eviction:
         return True
 
     def _api_version(self) -> str:
-        """v1beta1 until 1.21, v1 from 1.22 on: the server's list of what it offers says which."""
+        """The version of the eviction API, from the server's list: v1beta1 until 1.21, v1 from 1.22 on."""
         if not self._version:
             offered = k8s.rows(self._api.get("/api/v1"), "resources")
             versions = [k8s.text(one, "version") for one in offered if one.get("name") == "pods/eviction"]

@@ -1,7 +1,7 @@
-"""Jobs whose pods run only together, suspended and started again as a whole: JobSet, and Workloads of Kueue.
+"""Suspends and restarts gangs (jobs whose pods run only together): JobSets and Workloads of Kueue.
 
-Only the kinds that the configuration names. We start again only what carries our label, and only when none of its pods
-holds a node any more.
+Only the configured kinds are touched. We restart only gangs with our label, and only after all of their pods have left
+their nodes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -55,8 +55,8 @@ class Gangs:
         return SuspendedJobs(tuple(names), frozenset(ending))
 
     def _suspend(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether its pods end now. If the job is gone or was suspended before, those that are left are evicted: a user
-        may name any job as that of a pod."""
+        """Suspends a gang; returns whether its pods end now. If the job is gone or was suspended before, the caller
+        evicts the remaining pods, because a user may name any job as that of a pod."""
         one = KINDS[kind]
         try:
             path = self._path(kind, namespace, name)
@@ -100,7 +100,7 @@ class Gangs:
 
 
 def _job(pod: KubernetesPod) -> tuple[str, str, str] | None:
-    """Kind, namespace and name. A job that Kueue admitted is suspended through Kueue."""
+    """Kind, namespace and name of a gang. A job that Kueue admitted is suspended through Kueue."""
     if pod.workload:
         return (WORKLOAD, pod.namespace, pod.workload)
     kind, _, name = pod.gang.partition(" ")

@@ -1,7 +1,7 @@
-"""A Lease of Kubernetes (coordination.k8s.io): among controllers of one cluster, whatever their stores, one acts.
+"""A Lease of Kubernetes (coordination.k8s.io): only one of a cluster's controllers acts, even with separate stores.
 
-As in client-go, another's times are never compared with our clock: its Lease is over when we saw no renewal for its
-duration. Every write names the version that it was made for, so two never hold it at once.
+As in client-go, another holder's times are never compared with our clock: its Lease has expired if we saw no renewal
+for its duration. Every write names the version that it changes, so two controllers never hold the Lease at once.
 """
 
 import logging
@@ -43,7 +43,7 @@ class KubernetesLease:
 
     @property
     def held(self) -> bool:
-        """Whether no other controller can hold it at this moment."""
+        """Whether this controller surely holds the Lease at this moment."""
         return self._clock() < self._until
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""Changes to a Kubernetes node, given its current marks. Pure; None when nothing has to change.
+"""Computes changes to the marks of a Kubernetes node. Pure; None if nothing must change.
 
 Each change names the version of the node that it was made for, so the server refuses it after a concurrent change. We
 recognise our taints by their key, and our cordon by our annotation next to it.
@@ -27,12 +27,12 @@ def hold(node: KubernetesNode, cause: str, note: str, *, cordon: bool) -> Change
     elif cordon and node.closed_by_us and node.note != note:
         annotations[k8s.NOTE] = note
     elif node.note and not node.closed_by_us:
-        annotations[k8s.NOTE] = None  # left over from a cordon that somebody lifted by hand
+        annotations[k8s.NOTE] = None  # a remainder of our cordon, which an operator lifted
     return _change(node, spec, annotations)
 
 
 def release(node: KubernetesNode) -> Change | None:
-    """Our taint and our cordon; one made by hand stays."""
+    """Remove our taint and our cordon; an operator's cordon stays."""
     annotations: dict[str, str | None] = {k8s.NOTE: None} if node.note else {}
     spec: dict[str, Any] = {}
     if node.untested:
@@ -43,7 +43,7 @@ def release(node: KubernetesNode) -> Change | None:
 
 
 def choose_last(node: KubernetesNode) -> Change | None:
-    """The scheduler itself prefers other nodes; the label is for sites that place by labels."""
+    """Make the scheduler prefer other nodes; the label is for sites that place by labels."""
     taint = {"key": k8s.DEGRADED, "value": "", "effect": "PreferNoSchedule"}
     spec = {} if node.degraded else {"taints": [*node.taints, taint]}
     labels = {} if k8s.DEGRADED in node.labels else {k8s.DEGRADED: "true"}

@@ -20,13 +20,13 @@ from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.actions")
 T = TypeVar("T")
-WATCH_SECONDS = 50  # the server ends a watch after this time and we continue it, to notice dead connections
+WATCH_SECONDS = 50  # length of one watch: it is renewed to detect dead connections
 PAUSE_SECONDS = 1.0
 ABSENT_SECONDS = 60.0  # interval for checking whether the server offers an optional kind
 
 
 class Mirror(Generic[T]):
-    """One kind of object. Its thread ends with the process, or when it is asked to stop and its watch next ends."""
+    """A copy of one kind of object. Its thread ends with the process, or at the end of its watch after `stop`."""
 
     def __init__(
         self,
@@ -38,8 +38,8 @@ class Mirror(Generic[T]):
         group: str = "",
         **query: str,
     ) -> None:
-        """With `group` the kind is optional: `path` follows the version of the group that the server prefers. Where
-        it does not offer it, or we may not read it, there is nothing of it."""
+        """With `group` the kind is optional, and `path` follows the version of the group that the server prefers. If
+        the server does not offer the kind, or we may not read it, the copy is empty."""
         self._api, self._path, self._read, self._changed, self._query = api, path, read, changed, query
         self._group = group
         self._lock = threading.Lock()
@@ -111,7 +111,7 @@ class Mirror(Generic[T]):
                     self._changed()
 
     def _take(self, kind: str, item: Mapping[str, Any]) -> bool:
-        """Did anything change that we read?"""
+        """Takes a change; returns whether it changed a field that we read."""
         uid, one = _uid(item), self._read(item)
         with self._lock:
             before = self._held.get(uid)
@@ -146,5 +146,5 @@ class WatchedObjects:
             mirror.stop()
 
     def snapshot(self) -> Snapshot:
-        """Raises NoAnswer while one of them has lost its watch."""
+        """The current copy of all kinds. Raises NoAnswer while one of them has lost its watch."""
         return Snapshot(self.nodes.held(), self.pods.held()).counted(self.claims.held(), self.slices.held())

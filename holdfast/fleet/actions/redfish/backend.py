@@ -18,7 +18,7 @@ from holdfast.runtime.errors import NoAnswer
 _RESET = "#ComputerSystem.Reset"
 _ALLOWED = "ResetType@Redfish.AllowableValues"
 _FROM_OFF = ("On", "ForceOn")
-_CLOCK_SLACK = 2.0  # seconds: the date of an answer has whole ones, and the answer was under way
+_CLOCK_SLACK = 2.0  # seconds: the date header has whole seconds, and the answer took time
 Resource = Mapping[str, object]
 
 
@@ -71,8 +71,8 @@ class Redfish:
     idempotent = False
 
     def did_run(self, action: Action) -> bool | None:
-        """By the BMC's own record of its last reset, where it has one. If the node is off, it has not come back;
-        switching it on restarts nothing."""
+        """Whether the reset ran, from the BMC's record of its last reset, if it has one. A node that is off did not
+        restart; switching it on is not a restart."""
         try:
             with self._connect(action) as bmc:
                 system = bmc.get(self._system(bmc))
@@ -138,7 +138,7 @@ class Redfish:
         return fitting[0]
 
     def _settle(self, bmc: RedfishSession, path: str, node: str, kind: str) -> ActionOutcome:
-        """The state "On" must be read twice: right after a reset a BMC still reports the old state."""
+        """Waits until the state "On" was read twice: right after a reset a BMC still reports the old state."""
         state: object = "unknown"
         times_on = 0
         for _ in range(max(2, math.ceil(self._settings.settle_seconds / self._settings.poll_seconds))):
@@ -155,7 +155,7 @@ class Redfish:
 
 
 def _reset(bmc: RedfishSession, system: Resource) -> tuple[str, list[str]]:
-    """Where to post a reset, and which kinds the firmware allows: reported in place or on a page of its own."""
+    """The address for a reset and the allowed kinds, which the firmware lists in place or on a separate page."""
     actions = system.get("Actions")
     reset = actions.get(_RESET) if isinstance(actions, dict) else None
     if not isinstance(reset, dict) or not isinstance(reset.get("target"), str):
@@ -180,8 +180,8 @@ def _path(resource: Resource) -> str:
 
 
 def _was_reset_since(bmc: RedfishSession, system: Resource, at: float) -> bool | None:
-    """Whether the system was reset since this time of ours; None if unknown. BMCs have clocks of their own, often of
-    another year: a reset would look older than its request, and be repeated."""
+    """Whether the system was reset since this time (our clock); None if unknown. The clock of a BMC is often wrong by
+    years, so it is corrected first: otherwise a reset could look older than its request and be repeated."""
     last = _time(system.get("LastResetTime"))
     if last is None or bmc.ahead is None or not at:
         return None

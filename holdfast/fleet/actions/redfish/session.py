@@ -15,7 +15,8 @@ _SESSIONS = "/redfish/v1/SessionService/Sessions"
 
 
 class RedfishSession:
-    """With `session` it logs in for a token and logs out at the end; without, it sends the password each time."""
+    """A session with one BMC. With `session` it logs in for a token and logs out at the end; otherwise it sends the
+    password with each request."""
 
     def __init__(
         self, base: str, user: str, password: str, *, session: bool, timeout: float, tls: ssl.SSLContext
@@ -50,7 +51,7 @@ class RedfishSession:
             try:
                 self._send("DELETE", self._own_session, None)
             except NoAnswer:
-                return  # a BMC that is restarting forgets its sessions by itself
+                return  # a restarting BMC drops its sessions
 
     def get(self, path: str) -> Mapping[str, object]:
         reply = self._send("GET", path, None)
@@ -86,7 +87,7 @@ def _ahead(date: str) -> float | None:
 
 
 def _message(reply: http.Reply) -> str:
-    """Redfish explains an error in error.message; anything else is shown as it is."""
+    """The error text: error.message of Redfish, or else the body."""
     try:
         message = json.loads(reply.body)["error"]["message"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,7 +1,7 @@
 """Slurm back end: drains with our own reason, lifts only our own drains, sets node weight, requeues a job.
 
-A note without our prefix, and the drain that it explains, belong to somebody else. Slurm has no
-compare-and-set, so we read the node right before each change and once more after it.
+A note without our prefix, and its drain, belong to another owner. Slurm has no compare-and-set, so we read the node
+right before each change and again after it.
 """
 
 import shlex
@@ -21,7 +21,7 @@ from holdfast.model.node_status import NodeStatus
 from holdfast.runtime import clock
 from holdfast.runtime.errors import NoAnswer
 
-# Slurm's own notes on a node it lost; ours says more, and keeps the node out when it comes back by itself.
+# Slurm's own notes on a node that it lost. We replace them: our note gives the cause and keeps the node out on return.
 _LOST = ("Not responding", "Node unexpectedly rebooted")
 
 
@@ -84,10 +84,10 @@ class Slurm:
         except NoAnswer as error:
             return failed(str(error), retryable=error.retryable)
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ reading
 
     def snapshot(self) -> SlurmSnapshot:
-        """Nodes before jobs: a node that looks empty while a job is starting there then shows the job."""
+        """Reads nodes before jobs, so that a job that starts meanwhile is seen on a node that looked empty."""
         began = clock.now()
         nodes = self._commands.nodes()
         shown_at = clock.now()
@@ -152,7 +152,7 @@ class Slurm:
         if node.drained and not node.ours:
             return nothing_to_do(f"{node.name} is already drained by {_whose(node)}, whose note stays: {node.reason}")
         if node.drained and (node.reason == note or (untested and node.untested)):
-            # A script on the node was first. Its note stays, because a test must be newer than the note.
+            # A script on the node drained it first. Its note stays, because a test must be newer than the note.
             return nothing_to_do(f"{node.name} is already drained with the note: {node.reason}")
         if action.tested_at is not None and self._marked_since(node, action):
             return nothing_to_do(f"{node.name} was marked after its test began, and that stays: {node.reason}")

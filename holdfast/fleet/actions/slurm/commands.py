@@ -11,7 +11,7 @@ from holdfast.model.job import Job
 from holdfast.runtime import process
 from holdfast.runtime.errors import NoAnswer
 
-# Errors that a retry does not fix, unless slurmctld or munge refuses, which an operator repairs.
+# Errors that a retry does not fix. A refusal by slurmctld or munge is not one: an operator repairs that.
 _PASSING = ("auth", "munge", "credential", "contact slurm controller", "protocol")
 _FINAL = ("invalid", "denied", "not permitted", "not found", "unrecognized", "no longer", "disabled")
 _UNKNOWN_NODE = ("not found", "invalid node name")
@@ -42,7 +42,7 @@ class SlurmCommands:
     def __init__(self, timeout: float, environ: Mapping[str, str] | None = None) -> None:
         self._timeout = timeout
         given = os.environ if environ is None else environ
-        # A person's own squeue format or time zone must not change what we read.
+        # A user's squeue format or time zone must not change the output.
         kept = {name: value for name, value in given.items() if not name.startswith(_SITE_FORMATS)}
         self._environ = {**kept, "TZ": "UTC", "LC_ALL": "C"}
         self._readers: list[Callable[[], list[SlurmNode] | None]] = [
@@ -63,7 +63,7 @@ class SlurmCommands:
         return answer.out
 
     def node(self, name: str) -> SlurmNode | None:
-        """One node, or None if Slurm knows none of that name."""
+        """One node; None if Slurm does not know the name."""
         try:
             shown = slurm_nodes.from_scontrol(self.ask("scontrol", "show", "node", name))
         except NoAnswer as error:
@@ -92,9 +92,9 @@ class SlurmCommands:
         raise trouble
 
     def jobs(self, node: str = "", *, ended: bool = False) -> list[Job]:
-        """What holds nodes now, and if asked what ended lately (Slurm remembers it for MinJobAge, 300 s).
+        """Jobs that hold nodes now, optionally with recently ended ones (Slurm keeps them for MinJobAge, 300 s).
 
-        As a table, because the JSON of some versions always contains the whole queue.
+        The output is a table, because the JSON of some versions always contains the whole queue.
         """
         where = ("-w", node) if node else ()
         states = f"{_HOLDING},{_ENDED}" if ended else _HOLDING

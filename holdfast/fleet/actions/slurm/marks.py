@@ -1,7 +1,7 @@
-"""When a script's mark on a node was first seen, by our own clock. A test covers marks seen before it began.
+"""Remembers when a script's mark on a node was first seen, on our clock. A test covers marks seen before it began.
 
 Slurm gives the time of a note in whole seconds of its own clock. So marks are distinguished by their text, and each
-counts from when we first saw it, which is never too early. Only marks from before this controller's first read use
+counts from our first sight, which is never too early. Only marks from before this controller's first read use
 Slurm's time.
 """
 
@@ -18,7 +18,7 @@ class SlurmMarks:
         self._synced = False
 
     def observe(self, nodes: Iterable[SlurmNode], now: float) -> None:
-        """All nodes, as they were shown by `now`."""
+        """Takes the marks of all nodes, read at `now`."""
         for node in nodes:
             self.seen(node, now)
         self._synced = True

@@ -1,7 +1,7 @@
 """Scheduling preference: a degraded node is chosen last, and later gets its own weight back. Pure.
 
-The weight it had is kept in the node's Comment, which Slurm saves: it survives the controller, and any controller can
-read it. Other text in the Comment stays. A weight that somebody changed in between stays too.
+The node's own weight is kept in its Comment, which Slurm saves: any controller can read it after a restart. Other text
+in the Comment stays. A weight that an operator changed meanwhile stays too.
 """
 
 import re
@@ -35,7 +35,7 @@ def choose_normally(node: SlurmNode, weight: int | None, feature: str) -> dict[s
 
 
 def _features(node: SlurmNode, added: str = "", removed: str = "") -> dict[str, str]:
-    """Slurm wants the active features to be among the available ones, so both are given."""
+    """Options for both feature lists: Slurm requires active features to be among the available ones."""
 
     def changed(features: tuple[str, ...]) -> str:
         kept = [one for one in features if one not in (added, removed)]

@@ -1,8 +1,8 @@
 """A maintenance reservation of ours around each repair step.
 
-`scontrol update state=resume` lifts a drain, whoever made it. A reservation stays: Slurm starts nothing there until it
-is deleted. So the order is reserve, drain, read. Every job that Slurm placed before the reservation is shown by the
-read, and after it none is placed.
+`scontrol update state=resume` lifts any drain. A reservation stays: Slurm starts nothing there until it is deleted. So
+the order is reserve, drain, read. The read shows every job that Slurm placed before the reservation, and no job starts
+after it.
 """
 
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ from holdfast.model.lifecycle import Action
 from holdfast.runtime.errors import NoAnswer
 
 PREFIX = "holdfast_"
-MINUTES = 7 * 24 * 60  # expires by itself if no controller deletes it; the drain stays
+MINUTES = 7 * 24 * 60  # the reservation expires if no controller deletes it; the drain stays
 _SHOWN_AS = frozenset({"MAINTENANCE", "RESERVED"})
 _EXISTS = "duplicate"
 _GONE = ("invalid", "not found")
 
 
 def name_of(action: Action) -> str:
-    """One for each step: deleting that of an earlier step can never open the node for a later one."""
+    """A name per repair step, so that deleting an earlier step's reservation cannot open the node for a later one."""
     return f"{PREFIX}{action.node}_{action.at * 1000:.0f}"
 
 
@@ -38,7 +38,7 @@ def reserve(commands: SlurmCommands, action: Action) -> None:
 
 
 def ours(commands: SlurmCommands, nodes: Iterable[SlurmNode]) -> dict[str, str]:
-    """Our reservations, each with its node. Slurm is asked only if it shows a reserved node at all."""
+    """Our reservations with their nodes. Slurm is queried only if some node is reserved."""
     if not any(node.flags & _SHOWN_AS for node in nodes):
         return {}
     shown = reservations.from_scontrol(commands.ask("scontrol", "-a", "-o", "show", "reservation"))

@@ -22,7 +22,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @get("/metrics", opt={"right": "read"}, tags=["live"], media_type="text/plain; version=0.0.4")
 async def metrics(service: ServiceDep) -> Response[str]:
-    """For Prometheus."""
+    """The metrics as Prometheus text."""
     incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, None)
     jobs = await job_metrics.running(service)
     actions = await asyncio.to_thread(service.store.open_actions)

@@ -10,7 +10,7 @@ from holdfast.fleet.api.service import Service
 from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.model.health import Health
 
-MOST_JOBS = 50  # each is a few dozen series
+MOST_JOBS = 50  # each job has some dozen series
 JOB = ("job", "owner")
 _CODES = {Health.PASS: 0, Health.DEGRADED: 1, Health.FAIL: 2, Health.UNKNOWN: 3, Health.NOT_APPLICABLE: 4}
 _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] = (
@@ -35,7 +35,7 @@ _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] =
 
 
 def _step(number: int) -> float | None:
-    """None where there is none or it is not reported."""
+    """The step time; None if it is not reported."""
     return number if number >= 0 else None
 
 
@@ -50,7 +50,7 @@ async def running(service: Service) -> list[TrainingDetail]:
             if one.reports_progress and one.state in ("running", "silent")
         ]
         return [await service.training(f"{one.owner}:{one.job}") for one in listed[:MOST_JOBS]]
-    except Problem:  # the lead went, or a job ended, between two questions; the next scrape is soon
+    except Problem:  # the lead changed or a job ended meanwhile; the next scrape is soon
         return []
 
 

@@ -31,7 +31,7 @@ def reading(value: float) -> str:
 
 
 def many(value: float) -> str:
-    """Large counts: 93.6 M."""
+    """A large count as text: 93.6 M."""
     size, sign = next(((size, sign) for size, sign in SIZES if abs(value) >= size), (1.0, ""))
     return f"{value / size:.3g}{sign}"
 
@@ -42,7 +42,7 @@ def measured(signal: str, value: float) -> str:
 
 
 def readable(sentence: str) -> str:
-    """A sentence of the controller with its readings in their units and no powers of ten."""
+    """A sentence of the controller, its readings with units and without powers of ten."""
     return _POWER.sub(lambda found: reading(float(found[0])), _MOVED.sub(_in_units, sentence))
 
 
@@ -83,7 +83,7 @@ def rivals(others: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _way(line: str) -> str:
-    """The start of a path and the jobs at its end; of the subjects between, only the kinds."""
+    """The start of a path and the jobs at its end, with only the kinds of the subjects between."""
     first, *others = line.split(" > ")
     kinds = [one.rstrip("0123456789") if one.startswith("job/") and "/rank/" in one else _kind(one) for one in others]
     jobs = [one for one in others if one.startswith("job/") and one.count("/") == 1]
@@ -91,7 +91,7 @@ def _way(line: str) -> str:
 
 
 def _kind(subject: str) -> str:
-    """A node's GPU is a gpu, a job's rank a rank; anything else is what its address begins with."""
+    """The kind of a subject: gpu for a node's GPU, rank for a job's rank, otherwise the first part of the address."""
     parts = subject.split("/", 3)
     return parts[2] if len(parts) > 2 else parts[0]
 

@@ -33,7 +33,7 @@ def title_of(found: Found) -> str:
 
 
 def figure_lines(found: Found) -> list[str]:
-    """For an incident without an account."""
+    """Lines about an incident without an account."""
     figures = found.get("figures") or {}
     if not figures:
         return []
@@ -62,7 +62,7 @@ def parts_of(found: Found, account: Found) -> list[tuple[str, list[str]]]:
 
 
 def cost_lines(account: Found, over: bool = False) -> list[str]:
-    """For an incident that is over: its cost, without a forecast."""
+    """The cost of a closed incident, without a forecast."""
     bill = account["bill"]
     columns = ("so_far",) if over else ("so_far", "if_it_goes_on")
     heads = [f"{'it cost' if over else 'so far':>14}", *([] if over else [f"{_horizon(bill):>16}"])]
@@ -95,7 +95,7 @@ def _progress(bill: Found, over: bool) -> str:
 
 
 def as_markdown(found: Found, pictures: Sequence[str] = ()) -> str:
-    """The post-mortem: what happened, why we say so, what it cost, what was done. `pictures` are files beside it."""
+    """The post-mortem: events, evidence, cost and actions. `pictures` are files beside it."""
     account = found.get("account") or {}
     lines = [f"# {found['subject']}: {title_of(found)}", "", printable(readable(found["reason"])), ""]
     lines += [f"- incident `{found['id']}`, {found['state']}", f"- opened {moment_of(found['opened'])}"]
@@ -128,7 +128,7 @@ def _short(lines: list[str]) -> list[str]:
 
 
 def _first(timeline: list[Found]) -> list[tuple[float, str, str]]:
-    """Sorted by what changed first."""
+    """Sort key: the time of the first change."""
     return moments(timeline)[: 2 * MOST_LINES]
 
 

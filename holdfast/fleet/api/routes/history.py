@@ -115,7 +115,7 @@ class TopologyView:
 
 @get("/v1/topology", opt={"right": "read"}, tags=["fleet"])
 async def show_topology(service: ServiceDep) -> TopologyView:
-    """What cools, powers and connects what, without the nodes."""
+    """The topology without nodes: cooling, power and network edges."""
     return TopologyView(known=service.seams is not None, edges=_edges(service))
 
 

@@ -13,7 +13,7 @@ from holdfast.model.lifecycle import OUT_OF_SERVICE
 from holdfast.model.records import Transition
 
 READ = {"right": "read"}
-HOLD_SECONDS = 120.0  # for what holds a failing node in service at first
+HOLD_SECONDS = 120.0  # longest delay between a node's failure and its leaving service
 BEFORE_SECONDS = 300.0
 MOST_STEPS = 10_000
 MOST_NOTES = 8
@@ -48,14 +48,14 @@ def _before(death: RestartView) -> float:
 
 
 def _notes(death: RestartView, began: float, nodes: Sequence[str], steps: Sequence[Transition]) -> tuple[str, ...]:
-    """Nodes of the attempt that left service while it ran or until the next began, and not long before it died. What
-    was seconds ago when a node left was so before that, and not before today."""
+    """Nodes of the attempt that failed or left service shortly before its death. "12 s ago" in a reason becomes "12 s
+    before", because it counts from the time at which the node left."""
     left = [
         one for one in steps if one.node in nodes and one.after in OUT_OF_SERVICE and one.before not in OUT_OF_SERVICE
     ]
     first = max(began, _before(death))
     failed = {one.node: one for one in steps if one.node in nodes and one.event.failed and first <= one.at <= death.at}
-    # A node that fails waits for its neighbours before it leaves: it may leave when the next attempt runs already.
+    # A failing node waits for its neighbours before it leaves, so the next attempt may already run.
     near = [one for one in left if first <= one.at <= death.at + (HOLD_SECONDS if one.node in failed else 0.0)]
     notes = [f"{one.node}: {one.reason.replace(' s ago', ' s before')}" for one in near]
     notes += [

@@ -54,7 +54,7 @@ async def healthz(service: ServiceDep) -> Alive:
 
 @get("/readyz", tags=["live"])
 async def readyz(service: ServiceDep) -> Response[Ready]:
-    """200 while the store and the scheduler answer and the fleet was read; else 503, with what is missing."""
+    """200 while the store and the scheduler answer and the fleet was read; otherwise 503 with the missing parts."""
     failing = {one.name for one in service.board.components.failing}
     missing = {name: "it fails; /v1/components says why" for name in NEEDED if name in failing}
     if not service.board.read:
@@ -70,7 +70,7 @@ async def readyz(service: ServiceDep) -> Response[Ready]:
 
 
 def _asked(service: ServiceDep) -> "asyncio.Future[Leader | None]":
-    """One question to the store for all who ask at once: they need no token, and must not take all threads."""
+    """Queries the store once for all simultaneous callers: they need no token and must not occupy all threads."""
     under_way = _asking.get(id(service))
     if under_way is None:
         under_way = asyncio.get_running_loop().run_in_executor(_readiness, service.store.current_leader)
@@ -81,7 +81,7 @@ def _asked(service: ServiceDep) -> "asyncio.Future[Leader | None]":
 
 @get("/v1/components", opt={"right": "read"}, tags=["live"])
 async def list_components(service: ServiceDep) -> ComponentsView:
-    """The controller's own health: what failed, how often, since when and why."""
+    """The controller's own health: failed components, with count, start and reason."""
     return ComponentsView(components=service.board.components.all)
 
 

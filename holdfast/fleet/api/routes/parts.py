@@ -21,7 +21,7 @@ MOST_OUTAGES = 100
 
 @get("/v1/nodes/{name:str}/parts", opt={"right": "read"}, tags=["nodes"])
 async def show_parts(service: ServiceDep, name: FromPath[str]) -> PartsView:
-    """GPUs over the last hour, port outages and past tests, as far as they are in memory."""
+    """GPUs over the last hour, port outages and past tests that are still in memory."""
     if service.board.node(name) is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
     reported = service.digests(name)

@@ -17,7 +17,7 @@ from holdfast.fleet.api.slow_calls import SlowCalls, TooManyCalls
 from holdfast.fleet.api.views.plan import PlanView, plan_view
 
 LONGEST_TEXT = 200
-MOST_VALUES = 20  # of an option that may be given several times
+MOST_VALUES = 20  # values of an option that may be repeated
 PLANNING = SlowCalls("plan", threads=2, most=64)
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
@@ -25,7 +25,7 @@ PlanRequest = Request[Any, Any, Any]
 
 
 def _route(plan: Plan) -> HTTPRouteHandler:
-    """A handler whose signature is made from the plan's options, so that the schema has them."""
+    """A handler with the plan's options as its signature, so that the schema lists them."""
 
     async def handler(request: PlanRequest, **given: Any) -> PlanView:
         known = {one.name for one in plan.options}
@@ -54,7 +54,7 @@ def _route(plan: Plan) -> HTTPRouteHandler:
 
 
 def _type(option: PlanOption) -> Any:
-    """`query`: the framework keeps some names, such as state, for itself."""
+    """The type of a parameter. `query` gives its name, because the framework reserves some names, such as state."""
     if not option.value:
         return Annotated[bool, QueryParameter(name=option.name)]
     if option.several:
@@ -64,7 +64,7 @@ def _type(option: PlanOption) -> Any:
 
 
 def _answer(plan: Plan, given: dict[str, Any]) -> PlanView:
-    """In a thread: the largest plan takes a while."""
+    """Computes the plan in a thread, because the largest takes a while."""
     try:
         return plan_view(plan.answer(PlanInputs(), given))
     except (BadNumber, NoProgress) as error:

@@ -14,7 +14,7 @@ PATH = "/v1/probes/runs"
 
 @get("/v1/probes", opt={"right": "read"}, tags=["fleet"])
 async def show_probes(service: ServiceDep) -> ProbesView:
-    """Which pairs of leaves were proven, when and how fast; suspects; running and next sessions."""
+    """Proven pairs of leaves with time and speed, suspects, and running and next sessions."""
     return await service.probes()
 
 

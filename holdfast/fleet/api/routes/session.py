@@ -25,7 +25,7 @@ ATTEMPT_SECONDS = 600
 ATTEMPT_PATH = "/v1/session"
 LONGEST_BACK = 500
 Asker = Request[Any, Any, Any]
-SIGN_INS = SlowCalls("sign-in", 8)  # no caller is signed in yet: strangers, and a provider that may be slow
+SIGN_INS = SlowCalls("sign-in", 8)  # sign-ins come from unknown callers, and the provider may be slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ async def _cookie(service: ServiceDep, request: Asker, caller: Caller) -> Cookie
 
 
 def _secure(service: ServiceDep) -> bool:
-    """Where the page is served over TLS, by us or by a proxy whose address is set."""
+    """Whether the page is served over TLS, by us or by a proxy whose address is configured."""
     return service.address.startswith("https://")
 
 

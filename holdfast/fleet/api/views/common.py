@@ -61,7 +61,7 @@ class NodeDetail(NodeView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesView:
-    """By name. `next` is handed back as `after` to read on; '' at the end of the list."""
+    """Nodes by name. `next` is the value of `after` for the next page; '' at the end of the list."""
 
     nodes: tuple[NodeView, ...]
     next: str = ""
@@ -84,7 +84,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryView:
-    """Newest first; `next` is handed back as `before` to read on, '' at the beginning of the history."""
+    """Newest first. `next` is the value of `before` for the next page; '' at the beginning of the history."""
 
     entries: tuple[HistoryEntry, ...]
     next: str
@@ -155,7 +155,7 @@ class ActionsView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderView:
-    """What a node's agent is asked to do and has not answered yet."""
+    """An order that a node's agent has not answered yet."""
 
     id: int
     """Of the action that it carries out."""
@@ -177,7 +177,7 @@ class OrdersView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentView(Incident):
-    """An incident with the figures that every view shows of it."""
+    """An incident with its figures."""
 
     figures: IncidentFigures
 
@@ -229,7 +229,7 @@ class TicketRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRequest:
-    """Why an operator asks for it."""
+    """The reason of an operator's request."""
 
     reason: str
     force: bool = False
@@ -260,7 +260,7 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingView:
-    """Nodes that enrolled and wait to be vouched for, the oldest first."""
+    """Nodes that enrolled and wait for approval, the oldest first."""
 
     pending: tuple[PendingNode, ...]
 

@@ -9,7 +9,7 @@ from holdfast.lab.drills.shipped import Shipped
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillRunView:
-    """The drill that is played, or the last one that was."""
+    """The running drill, or the last one."""
 
     id: int
     drill: str
@@ -46,7 +46,7 @@ class DrillRequest:
 
 
 class DrillPlayback(Protocol):
-    """Plays one drill at a time. What cannot be is a Problem."""
+    """Plays one drill at a time. Raises Problem for impossible requests."""
 
     @property
     def run(self) -> DrillRunView | None: ...
@@ -56,5 +56,5 @@ class DrillPlayback(Protocol):
     def cancel(self) -> Awaitable[DrillRunView]: ...
 
     def watch(self) -> AsyncIterator[tuple[str, bytes]]:
-        """What the run reported so far and reports from now on, as named JSON; ends when the run does."""
+        """The run's reports from its beginning to its end, as named JSON."""
         ...

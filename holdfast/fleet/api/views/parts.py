@@ -10,7 +10,7 @@ from holdfast.model.records import HistoryLine, Outcome, StoredAction
 from holdfast.model.wire import digest
 
 PORTS = "fabric.port_down"
-SHOWN = digest.SIGNALS[:4] + digest.SIGNALS[5:]  # all but the bits of why a clock is lower
+SHOWN = digest.SIGNALS[:4] + digest.SIGNALS[5:]  # all signals but the bits of the clock event reasons
 TESTED = (Outcome.DONE, Outcome.FAILED)
 
 
@@ -23,7 +23,7 @@ class GpuView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageView:
-    """A port was down for longer than is usual, as the check of ports judged it."""
+    """An outage of a port that the port check reported."""
 
     port: str
     began: float
@@ -68,7 +68,7 @@ def _known(value: float | None) -> float | None:
 
 
 def outages_of(lines: Iterable[HistoryLine]) -> tuple[OutageView, ...]:
-    """`lines` newest first, as a history is shown."""
+    """Outages from history lines, which are newest first."""
     ongoing: dict[str, OutageView] = {}
     over: list[OutageView] = []
     for line in sorted(lines, key=lambda one: one.at):

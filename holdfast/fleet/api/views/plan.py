@@ -16,7 +16,7 @@ class PlanFigureView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanGivenView:
-    """What the answer rests on."""
+    """One input of the answer."""
 
     name: str
     shown: str
@@ -26,7 +26,7 @@ class PlanGivenView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSensitivityView:
-    """What the headline becomes if one input were half or twice as large."""
+    """The headline with one input halved or doubled."""
 
     name: str
     halved: str

@@ -16,7 +16,7 @@ Values = Mapping[str, Sequence[float | None]]
 
 
 class SignalWindow(Protocol):
-    """The controller's bounded window of signals, in the fleet's own time; `clock` turns that into the clock's."""
+    """The controller's bounded window of signals, in fleet time; `clock` converts it to wall-clock time."""
 
     @property
     def window(self) -> "Signals": ...
@@ -77,7 +77,7 @@ class SubjectsView:
 
 
 def siblings_of(subject: str, known: Iterable[str]) -> list[str]:
-    """Others of the same whole, as the GPUs of a node; of a thing without a whole, all of its kind."""
+    """Other parts of the same whole, such as the GPUs of a node; without a whole, all subjects of the kind."""
     whole, _, _ = subject.rpartition("/")
     pattern = re.compile(_pattern(subject))
     alike = [one for one in known if one != subject and pattern.fullmatch(one)]
@@ -86,13 +86,13 @@ def siblings_of(subject: str, known: Iterable[str]) -> list[str]:
 
 
 def _pattern(subject: str) -> str:
-    """Every second part of an address is a name: node/n1/gpu/3 is like node/*/gpu/*."""
+    """The pattern of an address, in which every second part is a name: node/*/gpu/* for node/n1/gpu/3."""
     parts = subject.split("/")
     return "/".join(re.escape(part) if number % 2 == 0 else "[^/]+" for number, part in enumerate(parts))
 
 
 def prometheus_pattern(subject: str) -> str:
-    """The subject and its siblings: all but the last name of the address."""
+    """A pattern of the subject and its siblings, with any last name of the address."""
     parts = subject.split("/")
     return "/".join([*(re.escape(part) for part in parts[:-1]), "[^/]+"])
 
@@ -133,7 +133,7 @@ def _band(values: Sequence[float | None]) -> tuple[float | None, float | None, f
 def cut(
     times: Sequence[float], found: Values, span: tuple[float, float], points: int
 ) -> tuple[list[float], dict[str, list[float | None]]]:
-    """Of a span of time, every so many columns: a chart has fewer pixels than a window columns."""
+    """A span of the window with fewer columns, because a chart has fewer pixels."""
     first, end = bisect_left(times, span[0]), bisect_right(times, span[1])
     places = range(first, end, max(1, math.ceil((end - first) / points)))
     return [times[place] for place in places], {name: [row[place] for place in places] for name, row in found.items()}

@@ -20,7 +20,7 @@ from holdfast.model.wire.report import VerdictChange
 
 
 def verdict_view(change: VerdictChange, root: Incident | None = None) -> VerdictView:
-    """`root`: the incident of which the verdict is a symptom."""
+    """A verdict. `root`: the incident of which the verdict is a symptom."""
     remedy = of_symptom(root) if root is not None else of_verdict(change)
     return VerdictView(
         check=change.check,
@@ -37,7 +37,7 @@ def verdict_view(change: VerdictChange, root: Incident | None = None) -> Verdict
 def verdict_views(
     node: NodeState | None, changes: Iterable[VerdictChange], incidents: Sequence[Incident]
 ) -> list[VerdictView]:
-    """Of a node; a symptom of an open incident has the remedy of that incident."""
+    """Verdicts of a node; a symptom of an open incident has the remedy of that incident."""
     return [verdict_view(one, explaining(node, one, incidents) if node is not None else None) for one in changes]
 
 

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict, deque
 
-MOST_NODES = 1_000  # of a larger fleet, those that were requested last
+MOST_NODES = 1_000  # in a larger fleet, the nodes that were requested last
 MOST_DIGESTS = 60
 
 

@@ -1,4 +1,4 @@
-"""Figures of the home page: a sample every half minute for its charts, and one of the moment for who asks."""
+"""Figures of the home page: a sample every half minute for its charts, and a current one for each request."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SAMPLE_SECONDS = 30.0
 FIRST_SECONDS = 2.0
 SHORTEST_SECONDS = 3.0
-FRESH_SECONDS = 1.0  # many who ask at once share one sample
+FRESH_SECONDS = 1.0  # simultaneous requests share one sample
 
 
 class HomeFigures:
@@ -24,7 +24,10 @@ class HomeFigures:
         self._sampling = asyncio.Lock()
 
     async def run(self) -> None:
-        """In a demo, where time runs faster, more often. Also on a standby: it may have to answer soon."""
+        """Samples at intervals, more often in a demo, where time runs faster.
+
+        A standby samples too: it may lead soon.
+        """
         await asyncio.sleep(FIRST_SECONDS)
         while True:
             if (taken := await self._sample()) is not None:
@@ -32,15 +35,15 @@ class HomeFigures:
             await asyncio.sleep(max(SHORTEST_SECONDS, SAMPLE_SECONDS / self.window.time_factor))
 
     async def now(self) -> Figures:
-        """Of this moment: with the last sample alone, an incident that is over would still be counted. What is sampled
-        here is not kept: the window has room for a day of regular samples."""
+        """Figures of this moment: the last regular sample may still count a closed incident. This sample is not kept,
+        because the window has room only for a day of regular samples."""
         async with self._sampling:
             if self._fresh is None or clock.now() - self._fresh.at > FRESH_SECONDS:
                 self._fresh = await self._sample()
             return self.window.figures(self._fresh)
 
     async def _sample(self) -> FigureSample | None:
-        """None where no node is known."""
+        """A sample; None without known nodes."""
         service, board = self._service, self._service.board
         nodes = [life for name in board.views if (life := board.life(name)) is not None]
         if not nodes:

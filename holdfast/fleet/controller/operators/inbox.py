@@ -32,7 +32,7 @@ MOST_READ = 500  # nodes whose verdicts are read for one answer
 MOST_PAST = 1_000
 MOST_JOBS = 1_000
 HOUR = 3600.0
-KEPT_SECONDS = 2.0  # several who look at once share one answer
+KEPT_SECONDS = 2.0  # simultaneous requests share one answer
 
 
 class InboxService:
@@ -115,7 +115,7 @@ class InboxService:
         self.complete = board.read and board.leading
         try:
             trainings = (await service.trainings()).jobs if board.leading else ()
-        except Problem:  # the lead went between two questions
+        except Problem:  # the lead changed meanwhile
             trainings, self.complete = (), False
         planned = (await service.planned()).planned if service.seams is not None else ()
         return Sources(
@@ -146,7 +146,7 @@ class InboxService:
 def _act(
     command: ItemCommand, caller: Caller, snapshot: ItemSnapshot | None, transaction: Transaction, fresh: Sequence[bool]
 ) -> None:
-    """`snapshot`: what the item shows; None of one that is over, whose last one is stored."""
+    """Stores an update. `snapshot`: the item's current text; None for a past item, whose last snapshot is stored."""
     known = transaction.store.item_records_in_batch([command.item]).get(command.item)
     record, note = states.apply(known, command, caller.name, transaction.now)
     transaction.store.save_item(replace(record, snapshot=snapshot) if snapshot is not None else record, note)

@@ -58,7 +58,7 @@ class InboxHistory:
         self._known.open.update(service.items.acted)  # an item may come and go between two rounds
         service.items.acted.clear()
         shown = await service.inbox()
-        if not service.items.complete:  # what could not be read has not ended
+        if not service.items.complete:  # an item that could not be read has not ended
             return
         changes = self._known.changes(shown, service.items.over, now)
         if changes:
@@ -76,7 +76,7 @@ class InboxHistory:
             return change
         figures = self._service.items.figures(incident)
         lasted, cost = figures.lasted_seconds, figures.cost
-        reason, _, closing = incident.reason.rpartition("; ")  # the last part is why it closed
+        reason, _, closing = incident.reason.rpartition("; ")  # the last part is the reason of its end
         account = incident.account
         detail = (account.sentence if account is not None else "") or reason or incident.reason
         snapshot = replace(change.snapshot, since=figures.began, lasted_seconds=lasted, cost_so_far=cost, detail=detail)

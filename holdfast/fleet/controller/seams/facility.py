@@ -1,6 +1,6 @@
-"""Reads facility devices, each on its own thread and interval, so that one that hangs blocks no other.
+"""Reads facility devices, each on its own thread and interval, so that a hanging device blocks no other.
 
-A source that cannot be read is logged once when that begins and once when it ends; it is never a value. A source that
+A source that cannot be read is logged once at the beginning and once at the end; its values are unknown. A source that
 raises is blind too. It is read again after a pause, and counts as a failing component of the controller.
 """
 
@@ -30,18 +30,18 @@ class Facility:
         lived: Callable[[float], float],
         components: Components | None = None,
     ) -> None:
-        """`lived` turns the time of the clock into that of the window, which may run faster in a demo."""
+        """`lived` converts wall-clock time to the window's time, which runs faster in a demo."""
         self._window, self._lived = window, lived
         self._components = components or Components()
         self._sources = list(sources)
         self.views = {one.name: SourceView(name=one.name, carries=one.carries) for one in sources}
 
     async def run(self, factor: float = 1.0) -> None:
-        """Until cancelled."""
+        """Reads all sources until cancelled."""
         pool = ThreadPoolExecutor(max(1, len(self._sources)), "facility")
         try:
             await asyncio.gather(*(self._follow(one, factor, pool) for one in self._sources))
-            await asyncio.Event().wait()  # without sources there is nothing to do, which is no reason to end
+            await asyncio.Event().wait()  # without sources, wait: the end of a loop would count as a failure
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -51,7 +51,8 @@ class Facility:
         while True:
             began, pause = time.monotonic(), 0.0
             if pending is None:
-                pending = loop.run_in_executor(pool, in_thread, source.read, time.time())  # compared with devices' own
+                # wall-clock time, to compare with devices' clocks
+                pending = loop.run_in_executor(pool, in_thread, source.read, time.time())
             done, _ = await asyncio.wait({pending}, timeout=source.deadline)
             if done:
                 read, pending = pending, None

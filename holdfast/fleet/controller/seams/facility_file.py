@@ -16,7 +16,7 @@ from holdfast.model.settings import SettingsError
 from holdfast.runtime.source import Source
 
 Make = Callable[[Any], Source]
-# name of the table -> its settings, the lists inside it with their settings, and what reads it
+# table -> (its settings, its inner lists with their settings, its source)
 KINDS: dict[str, tuple[type[Any], dict[str, type[Any]], Make]] = {
     "bacnet": (BacnetSettings, {"object": BacnetObject}, BacnetSource),
     "modbus": (ModbusSettings, {"register": ModbusRegister}, ModbusSource),

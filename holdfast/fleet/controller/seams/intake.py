@@ -27,11 +27,11 @@ FORGOTTEN_SECONDS = 86_400.0  # announced work is listed for a day after its end
 
 
 class SignalIntake:
-    """Writes into the window. Belongs to the event loop."""
+    """Writes into the window. Used only on the event loop."""
 
     def __init__(self, window: SeamWindow, steps: StopWatch, ranks: SeamRanks, time: FleetTime) -> None:
         self._window, self._steps, self._ranks, self._time = window, steps, ranks, time
-        self._shares: dict[tuple[CredentialKind, str], CallerQuota] = {}  # what a caller may still add
+        self._shares: dict[tuple[CredentialKind, str], CallerQuota] = {}  # caller -> quota
 
     def take_report(self, report: Report) -> None:
         at, factor = self._time.lived(report.at), self._time.factor
@@ -40,7 +40,10 @@ class SignalIntake:
             self._window.put(at, about, name, seconds * factor, WINDOW_SECONDS * factor)
 
     def reported(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
-        """An agent may report jobs and services, and its own node; an operator or a program of the site everything."""
+        """Takes signals.
+
+        An agent may report jobs, services and its own node; an operator or a site's program everything.
+        """
         now = clock.now()
         if caller.role is Role.AGENT:
             own = f"node/{caller.name}/"
@@ -75,7 +78,7 @@ class SignalIntake:
 
 
 class AnnouncedWork:
-    """Announced work that is not long over, as the store had it when it was last read."""
+    """Announced work of the last day and the future, as of the last read of the store."""
 
     def __init__(self, store: Store, time: FleetTime) -> None:
         self._store, self._time = store, time
@@ -87,7 +90,7 @@ class AnnouncedWork:
 
     @property
     def lived(self) -> tuple[PlannedWork, ...]:
-        """In fleet time."""
+        """The announced work in fleet time."""
         return tuple(
             PlannedWork(
                 name=one.name,

@@ -34,7 +34,7 @@ from holdfast.model.topology import Topology
 from holdfast.runtime import clock, codec
 
 log = logging.getLogger("holdfast.fleet.controller")
-STORE_SECONDS = 60.0  # a bill grows all the time; it is written this often
+STORE_SECONDS = 60.0  # a growing bill is written this often
 MOST_JOBS = 5_000
 BASELINE = "baseline"  # kind of the stored documents that hold the learned baseline
 LEDGER, DELAYS = "ledger", "delays"  # kind and name of the stored hours that jobs lost against their milestones
@@ -42,7 +42,7 @@ RULE = "seam/"  # prefix of the rules among the controller's components
 
 
 class SeamWatch:
-    """Belongs to the event loop. Only `judge` runs in a thread, on a copy of the window."""
+    """The loop. Used only on the event loop, except `judge`, which runs in a thread on a copy of the window."""
 
     def __init__(
         self, settings: SeamSettings, files: SeamFiles, alerts: Alerts, store: Store, board: Board, factor: float = 1.0
@@ -60,24 +60,24 @@ class SeamWatch:
         self._announced = AnnouncedWork(store, self.time)
         self._places: tuple[object, Topology] = ((), files.topology)
         self._loaded = False
-        self._ids: dict[str, str] = {}  # of open incidents, by root
-        self._worked: dict[str, float] = {}  # hours since an operator acknowledged them
+        self._ids: dict[str, str] = {}  # root -> id of its open incident
+        self._worked: dict[str, float] = {}  # root -> hours since an operator acknowledged its incident
         self._evaluated_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
         self._gaps = TopologyGaps(self.time.began)
 
     def clock(self, lived: float) -> float:
-        """The clock's time of a column of the window."""
+        """Wall-clock time of a column of the window."""
         return self.time.clock(lived)
 
     @property
     def topology(self) -> Topology:
-        """As the last evaluation saw it."""
+        """The topology of the last evaluation."""
         return self._places[1]
 
     async def planned(self, *, fresh: bool = False) -> PlannedWorksView:
-        """Announced work that is not long over; `fresh` reads the store again."""
+        """Announced work of the last day and the future; `fresh` reads the store again."""
         if fresh or not self._loaded:
             await self._announced.read()
             self.evaluation.planned = self._announced.lived
@@ -110,7 +110,7 @@ class SeamWatch:
                 await self._evaluate(writer)
                 self._trouble = ""
                 self._board.components.succeeded("seams")
-            except Problem as problem:  # the writer has too much to do, or another leads
+            except Problem as problem:  # the writer is overloaded, or another controller leads
                 self._trouble = problem.sentence
             except Exception as error:
                 self._trouble = "internal error; the controller's log has the details"
@@ -152,7 +152,7 @@ class SeamWatch:
         self._evaluated_at = clock.now()
 
     def look_for_stops(self, running: Sequence[Job], now: float) -> None:
-        """Which jobs stand still, among those that the scheduler or an agent reports as running."""
+        """Finds stopped jobs among those that the scheduler or an agent reports as running."""
         places = self._ranks.nodes_of(self._steps.silent(now))
         views, lived = self._board.views, self.time.lived
         nodes = {node for of_job in places.values() for node in of_job if node in views}
@@ -161,7 +161,10 @@ class SeamWatch:
         self.stops = self._steps.look(now, jobs, heard, places)
 
     def _topology(self, jobs: Sequence[Job]) -> Topology:
-        """Built again only when a node moved or a job came or went: it is large and caches what it derives."""
+        """The topology with nodes and jobs.
+
+        It is rebuilt only after a change, because it is large and caches results.
+        """
         places = {name: view.place for name, view in self._board.views.items()}
         reported = tuple(sorted((name, tuple(sorted(place.items()))) for name, place in places.items()))
         key = (reported, tuple(jobs), self._ranks.version)
@@ -170,7 +173,7 @@ class SeamWatch:
         return self._places[1]
 
     def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
-        """A rule that raises is a failing component of the controller; the other rules go on."""
+        """Evaluates the rules. A rule that raises counts as a failing component; the other rules continue."""
         found = self.evaluation.judge(panel, topology, self.open, self.stops)
         components = self._board.components
         failed = {f"{RULE}{name}": error for name, error in self.evaluation.failed_rules.items()}
@@ -187,18 +190,18 @@ class SeamWatch:
         return self.incidents.accounts
 
     def take(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
-        """Opens or updates an incident for each finding. Returns the incidents that are over, and why."""
+        """Opens or updates an incident for each finding. Returns the incidents that ended, with the reason."""
         blind = self.evaluation.blind_kinds
         return self.incidents.take(found, panel, now, stops=self.stops, blind_kinds=blind, hours_worked=self._worked)
 
     def forget(self, over: Collection[str], panel: Panel) -> None:
-        """Closes what is over; the baseline leaves out the time in which it was open."""
+        """Closes ended incidents; the baseline leaves out the time in which they were open."""
         for root in over:
             self.evaluation.baseline.over(self.incidents.close(root).since, panel.now)
         self.evaluation.keep_baseline(panel, [one.since for one in self.open.values()])
 
     def restore(self, open_: Sequence[Incident], now: float) -> None:
-        """Incidents that were open before this controller led."""
+        """Restores incidents that were open before this controller led."""
         for one in open_:
             if one.account is not None:
                 known = self.time.as_lived(one.account)
