@@ -1,4 +1,4 @@
-"""Which parts of a node were replaced, judged from two inventories; and what became of a ticket."""
+"""Finds replaced parts of a node from two inventories, and updates tickets."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from holdfast.model.assets import AssetRecord, Part, PartTicket, PartTime
 
 MOST_EARLIER = 64
 MOST_TICKETS = 64
-MOST_HERE = 1_024  # parts of one node; a report names at most 256
+MOST_HERE = 1_024  # most parts of one node; a report names at most 256
 
 
 class Swap(msgspec.Struct, frozen=True):
@@ -21,8 +21,8 @@ class Swap(msgspec.Struct, frozen=True):
 
 
 def take_parts(record: AssetRecord, seen: Sequence[Part], now: float) -> tuple[AssetRecord, list[Swap]]:
-    """A part that is not seen stays in the record: a lost GPU shows no serial number. A part that only moved within
-    the node is not a replacement: GPUs are renumbered when one is lost."""
+    """Takes an inventory. A missing part stays in the record, because a lost GPU shows no serial number. A part that
+    moved within the node is not a replacement, because GPUs are renumbered when one is lost."""
     known = {one.part.place: one for one in record.parts}
     serials = {one.part.serial for one in record.parts}
     arrived = {part.place: part for part in seen if part.serial}

@@ -11,13 +11,13 @@ from holdfast.model.lifecycle import NodeState, Stage
 class Tally:
     """Node counts of one pool, updated incrementally, because counting 12,500 nodes at every failure is slow."""
 
-    here: int = 0  # without the removed ones
-    out: int = 0  # of these
-    doubted: int = 0  # of these, in service except for a test that a job requested
+    here: int = 0  # nodes, without removed ones
+    out: int = 0  # of these, out of service
+    doubted: int = 0  # of those out, only for a test that a job requested
     spares: set[str] = field(default_factory=set)
 
     def count(self, node: NodeState, change: int) -> None:
-        """`change` is 1 for a node that comes and -1 for one that goes."""
+        """`change`: 1 adds a node, -1 removes it."""
         if node.stage is Stage.REMOVED:
             return
         self.here += change

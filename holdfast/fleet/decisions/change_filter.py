@@ -11,7 +11,7 @@ class ChangeFilter:
         self._last: dict[str, tuple[NodeState, str]] = {}
 
     def changed(self, fleet: Fleet, names: Iterable[str], now: float) -> list[tuple[NodeState, str]]:
-        """Of these nodes, those that differ from the last call, with their health."""
+        """The nodes that differ from the last call, with their health."""
         found = []
         for name in names:
             node = fleet.nodes.get(name)

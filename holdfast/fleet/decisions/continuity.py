@@ -11,7 +11,7 @@ class Continuity:
     """Detects gaps in report numbers, in the writer's thread. It queries the store only if the numbers have a gap."""
 
     def __init__(self) -> None:
-        self._last: dict[str, tuple[str, int]] = {}  # by node: session and number of its latest report
+        self._last: dict[str, tuple[str, int]] = {}  # node -> session and number of its latest report
 
     def broken(self, reports: Sequence[Report], has_all_before: HasAllBefore) -> bool:
         """Whether the store lacks earlier reports of this agent's session. `reports`: of one node, at least one."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from holdfast.model.health import Health
 from holdfast.model.wire.report import ReportMark, VerdictChange, is_current
 
-MOST_CHECKS = 1_000  # of a node; the catalog has less than a hundred, and a site may add its own
+MOST_CHECKS = 1_000  # checks of a node; the catalog has less than a hundred, and a site may add its own
 Sent = tuple[str | None, int]  # session and number of the report
 _FAIL, _UNKNOWN, _DEGRADED = Health.FAIL.value, Health.UNKNOWN.value, Health.DEGRADED.value
 _INDEXED = frozenset({_FAIL, _UNKNOWN, _DEGRADED})
@@ -14,7 +14,7 @@ _INDEXED = frozenset({_FAIL, _UNKNOWN, _DEGRADED})
 class CurrentVerdicts:
     def __init__(self, verdicts: Mapping[str, Iterable[VerdictChange]]) -> None:
         self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
-        self._sent: dict[str, dict[str, Sent]] = {}  # by node and check; not of stored verdicts
+        self._sent: dict[str, dict[str, Sent]] = {}  # node -> check -> its report; not for stored verdicts
         self._last_sent: Sent = (None, 0)
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
@@ -22,11 +22,12 @@ class CurrentVerdicts:
         self._indexes = ((_FAIL, self._failing), (_UNKNOWN, self._blind), (_DEGRADED, self._degraded))
         for name, known in self._of.items():
             for change in known.values():
-                if change.after in _INDEXED:  # nearly all pass, and a new leader waits for this
+                # only bad verdicts are indexed: nearly all pass, and a new leader waits for this
+                if change.after in _INDEXED:
                     self._index(name, change)
 
     def take(self, name: str, change: VerdictChange, session: str = "", seq: int = 0) -> bool:
-        """False for a change that is older than the current verdict: late reports never undo newer ones."""
+        """Takes a change. False if it is older than the current verdict: late reports never undo newer ones."""
         known = self._of.setdefault(name, {})
         before, sent = known.get(change.check), self._sent.setdefault(name, {})
         if before is not None:
@@ -35,7 +36,8 @@ class CurrentVerdicts:
                 return False
         if self._last_sent != (session, seq):
             self._last_sent = (session, seq)
-        sent[change.check] = self._last_sent  # one object for all verdicts of a report: a fleet has half a million
+        # one object for all verdicts of a report, because a fleet has half a million
+        sent[change.check] = self._last_sent
         known[change.check] = change
         self._index(name, change)
         return True
@@ -59,7 +61,7 @@ class CurrentVerdicts:
         return check in self._of.get(name, {})
 
     def has_room(self, name: str, checks: Collection[str]) -> bool:
-        """Whether a node may have verdicts of these checks too: each is kept for as long as the node."""
+        """Whether a node may have verdicts of these checks too. Each is kept as long as the node."""
         known = self._of.get(name, {})
         return len(known) + sum(check not in known for check in checks) <= MOST_CHECKS
 
@@ -73,7 +75,7 @@ class CurrentVerdicts:
         return list(self._of.get(name, {}).values())
 
     def health(self, name: str) -> Health:
-        """The worst of its verdicts, from the indexes: needed for every report. Unknown for a node without any."""
+        """The worst verdict of a node, from the indexes, because every report needs it. Unknown without verdicts."""
         if name in self._failing:
             return Health.FAIL
         if name in self._blind or not self._of.get(name):

@@ -1,6 +1,6 @@
 """Compares device fingerprints across the fleet: the bits that fixed computations give in every full test.
 
-A device that gets other bits than most nodes of its kind computes wrong, even if it agrees with itself.
+A device whose bits differ from those of most equal devices computes wrong numbers, even if it agrees with itself.
 """
 
 from collections import Counter
@@ -13,16 +13,16 @@ from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.checks.probe.fingerprint import CHECK
 from holdfast.node.probes.isolation.golden import majorities
 
-LEAST_NODES = 4  # so that three agree at least
+LEAST_NODES = 4  # so that at least three nodes agree
 
 
 class Fingerprints:
     def __init__(self) -> None:
-        self._of: dict[str, tuple[Fingerprint, ...]] = {}  # by node
+        self._of: dict[str, tuple[Fingerprint, ...]] = {}  # node -> its fingerprints
 
     def compare(self, node: str, outcome: OrderOutcome, votes: Callable[[str], bool]) -> OrderOutcome:
-        """The outcome of a test, as a failure if a device's bits differ from the fleet's. `votes`: whether the result
-        of a node counts, which that of a removed node does not."""
+        """The outcome of a test; a failure if a device's bits differ from the fleet's. `votes`: whether a node counts;
+        a removed node does not."""
         if not outcome.fingerprints:
             return outcome
         self._of[node] = outcome.fingerprints
@@ -40,7 +40,7 @@ class Fingerprints:
         return replace(outcome, health=Health.FAIL.value, cause=CHECK.name, reason=reason)
 
     def forget(self, node: str) -> None:
-        """Results of a removed node do not count."""
+        """Drops the results of a removed node."""
         self._of.pop(node, None)
 
     def _votes(self, votes: Callable[[str], bool]) -> Iterator[tuple[str, str]]:

@@ -32,7 +32,7 @@ from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
 EXPECTED_UP = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.TESTING)  # a node under repair may be down
 RESETS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
-SCHEDULING = (*CLOSING, Verb.UNCORDON)  # they decide whether new work starts on the node
+SCHEDULING = (*CLOSING, Verb.UNCORDON)  # verbs that decide whether new work starts on the node
 
 
 def _no_keys() -> str:
@@ -152,7 +152,7 @@ class Fleet:
             if self.nodes[node.name].stage is Stage.DRAINING and self._is_empty(self.nodes[node.name], status, now):
                 steps += self.timers.released(self.nodes[node.name], EventKind.EMPTIED, now)
             if self._state.scheduled and node.stage is Stage.CLEANING is self.nodes[node.name].stage:
-                # One poll after the end of its job, because this poll shows the note of the epilog.
+                # One poll after the end of the job, because only then the note of the epilog is visible.
                 steps += self.timers.cleaned(self.nodes[node.name], now)
         return steps
 

@@ -17,9 +17,10 @@ SILENT = "agent.silent"
 class Hold:
     """The reason that a failure has no effect now."""
 
-    holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' while it is only suspected, 'pool/train'
+    holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' (only suspected), 'pool/train'
     reason: str
-    victim: bool = False  # explained by an incident on another subject: not chosen last either
+    # an incident on another subject explains the failure: the node keeps its scheduling preference
+    victim: bool = False
 
 
 def planned(node: NodeState, now: float, policy: Policy) -> Hold | None:
@@ -32,11 +33,11 @@ def planned(node: NodeState, now: float, policy: Policy) -> Hold | None:
 class Guards:
     def __init__(self, nodes: Iterable[NodeState], incidents: Incidents) -> None:
         self.places = Places()
-        self.tallies: defaultdict[str, Tally] = defaultdict(Tally)  # by pool
+        self.tallies: defaultdict[str, Tally] = defaultdict(Tally)  # pool -> its counts
         self.incidents = incidents
-        self._failing: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
-        self._degraded: dict[str, float] = {}  # degraded node that does not fail -> since when
-        self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail
+        self._failing: dict[str, tuple[float, str]] = {}  # failing node -> (since, check)
+        self._degraded: dict[str, float] = {}  # degraded node that does not fail -> since
+        self._waning: dict[str, float] = {}  # shared cause -> time since which too few of its nodes fail
         self._recent: tuple[float, set[str]] = (float("-inf"), set())  # nodes that recently began to fail
         self._explain_again = True
         for node in nodes:
@@ -51,30 +52,36 @@ class Guards:
             self.places.put(after)
 
     def failed_by(self, name: str, cause: str, now: float, policy: Policy) -> None:
-        """A node began to fail. It joins the open incident of a parent; otherwise the shared causes are computed
-        again."""
+        """Takes a new failure.
+
+        The node joins the open incident of a parent; otherwise shared causes are computed again.
+        """
         self.failed_together((name,), cause, now, policy)
 
     def failed_together(self, names: Iterable[str], cause: str, now: float, policy: Policy) -> None:
-        """The same for many nodes at once, such as a fleet that falls silent: failures are explained once."""
+        """Takes failures of many nodes at once, such as a silent fleet, and computes shared causes once."""
         new = [name for name in names if name not in self._failing]
         for name in new:
             self._failing[name] = (now, cause)
             self._recent[1].add(name)
             self._explain_again = True
-        explains: dict[str, bool] = {}  # by parent, once for all of them: a whole fleet may fall silent at once
+        # parent -> whether it explains them; cached, because a whole fleet may fall silent at once
+        explains: dict[str, bool] = {}
         if any([self._unexplained(name, policy, explains) for name in new]):
             self.explain_failures(now, policy)
 
     def degraded(self, name: str, now: float) -> None:
-        """A node degraded. This is evidence together with failing neighbours, but names no parent alone."""
+        """Takes a degradation. It is evidence together with failing neighbours, but names no parent alone."""
         if name not in self._failing and name not in self._degraded:
             self._degraded[name] = now
             self._recent[1].add(name)
             self._explain_again = True
 
     def _unexplained(self, name: str, policy: Policy, explains: dict[str, bool]) -> bool:
-        """Whether a parent without an incident may explain it. A parent with an open incident takes it in."""
+        """Whether a parent without an incident may explain the failure.
+
+        A parent with an open incident adds the node.
+        """
         if self.incidents.explaining(name) or self._root(name):
             return False
         parents = self.places.parents(name)
@@ -87,11 +94,11 @@ class Guards:
         return not known and any(explains[parent] for parent in parents)
 
     def remember(self, name: str, cause: str, at: float) -> None:
-        """A node that was failing before this process started."""
+        """Restores a node that was failing before this process started."""
         self._failing[name] = (at, cause)
 
     def recovered(self, name: str, cause: str = "") -> None:
-        """From this failure, or from any."""
+        """Takes the end of this failure, or of any."""
         if name in self._failing and cause in ("", self._failing[name][1]):
             del self._failing[name]
             if name not in self._degraded:
@@ -135,7 +142,7 @@ class Guards:
             self.incidents.raise_(cause.parent, self._main_cause(cause), cause.reason, now, cause.nodes)
 
     def _lately(self, now: float, policy: Policy) -> set[str]:
-        """Cached for one moment: many failures of one moment ask for it."""
+        """Nodes that recently began to fail, cached for one moment."""
         if self._recent[0] != now:
             since = now - policy.shared_seconds
             failing = {name for name, (at, _) in self._failing.items() if at >= since}
@@ -143,12 +150,12 @@ class Guards:
         return self._recent[1]
 
     def _main_cause(self, cause: SharedCause) -> str:
-        """The check that most of its nodes fail."""
+        """The check that most nodes of the parent fail."""
         causes = [self._failing[name][1] for name in cause.nodes if name in self._failing]
         return max(sorted(set(causes)), key=causes.count, default="")
 
     def end_what_is_over(self, now: float, policy: Policy, fails: Callable[[str], bool]) -> None:
-        """A shared cause is over when none of its nodes fails, or for a while too few for it to explain them."""
+        """Ends shared causes of which no node fails, or for a while too few nodes to be explained by them."""
         if self._explain_again:
             self.explain_failures(now, policy)
         for parent in self.incidents.parents:
@@ -204,13 +211,13 @@ class Guards:
         if not parent or waited >= (policy.shared_wait_seconds if others else policy.shared_first_seconds):
             return None
         if node.held.endswith("?"):
-            return Hold(node.held, node.reason)  # the first suspected parent stays, to keep the history short
+            return Hold(node.held, node.reason)  # the first suspected parent stays, which keeps the history short
         if not others:
             return Hold(f"{parent}?", f"takes no new work; waiting to see whether others behind {parent} fail too")
         return Hold(f"{parent}?", f"{others} more behind {parent} fail: waiting to see whether it is the cause")
 
 
 def _heir(members: frozenset[str], found: list[SharedCause]) -> str:
-    """The parent that explains most of them now, or ''."""
+    """The parent that explains most of these nodes now, or ''."""
     best = max(found, key=lambda cause: len(cause.nodes & members), default=None)
     return best.parent if best is not None and best.nodes & members else ""

@@ -25,7 +25,8 @@ def refusal(node: NodeState, counted: Tally, policy: Policy, now: float) -> str:
 
 
 def _too_many(pool: str, counted: Tally, policy: Policy) -> str:
-    """These tests never delay failures; otherwise a job could keep another's failing node in service."""
+    """Whether too many nodes are in such tests. Failures never wait for these tests: otherwise a job could keep another
+    job's failing node in service."""
     cap = breaker_of(counted, pool, policy).cap
     if counted.out + counted.doubted < cap:
         return ""

@@ -33,12 +33,12 @@ class KubernetesReconciler:
     def due(
         self, snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float, policy: Policy = DEFAULT
     ) -> list[Action]:
-        """The taint at once; anything else only if it was missing for a while, because the actor may be working on
-        it."""
+        """Actions to repeat: a missing taint at once, others only after a while, because the actor may be working on
+        them."""
         before, self._asked = self._asked, {}
         due = []
         for action in [*_missing(snapshot, nodes, now, policy), *_taken_whole(snapshot, nodes, now)]:
-            key = (action.node, action.verb, nodes[action.node].since)  # in another stage it is another request
+            key = (action.node, action.verb, nodes[action.node].since)  # a new stage makes it a new request
             first = now - AGAIN_SECONDS if action.verb is Verb.CORDON else now
             asked = before.get(key, first)
             if now - asked >= AGAIN_SECONDS:
@@ -62,7 +62,8 @@ class KubernetesReconciler:
 
 
 def _younger(created: float | None, tested: float | None) -> bool:
-    """Decided by times: after a restart of the controller, or if the node registered during its test."""
+    """Whether the Node object is newer than the test. Times decide after a restart of the controller, or if the node
+    registered during its test."""
     return created is not None and tested is not None and created > tested
 
 

@@ -1,8 +1,8 @@
 """Repeat offenders: nodes that failed so much more than their peers that their repair starts one step later.
 
 The score is counted in offences: 1 is one fresh offence of the node's own. Older ones fade, an offence with a cause
-the node had before counts more, and so do failed jobs it took part in. What it shares with others (a rack, a height in
-the rack, a batch of parts) adds the offences to be expected there. What the weights rest on: docs/repeat-offenders.md.
+the node had before counts more, and so do failed jobs on the node. Its groups (a rack, a height in the rack, a batch of
+parts) add the offences to be expected there. docs/repeat-offenders.md has the reasons of the weights.
 """
 
 from collections import defaultdict, deque
@@ -14,8 +14,8 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import NodeState, Offence
 
-MOST_DEATHS = 32  # remembered of a node
-RECKON_SECONDS = 600.0  # what a whole fleet carries changes slowly
+MOST_DEATHS = 32  # job deaths kept per node
+RECKON_SECONDS = 600.0  # the fleet's mean changes slowly, so it is computed this often
 TIMES_THE_USUAL = 4.0  # on real lifetimes the worst 1 % died four times as often as the rest (docs/repeat-offenders.md)
 DAY = 86_400.0
 
@@ -25,16 +25,16 @@ class JobDeath:
     """A job that ended by failure while it ran on the node."""
 
     at: float
-    nodes: int  # how many nodes it ran on: each is a suspect, and the more there are the less it says of one
+    nodes: int  # number of nodes of the job; with more nodes, a death says less about each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Nodes that share something, the one that is judged among them, and their faded offences together."""
+    """A group of nodes that contains the evaluated node, and the sum of their weighted offences."""
 
     name: str  # 'rack/r4', 'level/top', 'batch/2013'
     nodes: int
-    burden: float  # from `burden` below, of the offences of all its nodes
+    burden: float  # `burden` of all its nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Weights:
 @dataclass(frozen=True, slots=True)
 class OffenderScore:
     score: float
-    reasons: tuple[str, ...]  # what adds to it, the most first
+    reasons: tuple[str, ...]  # parts of the score, the largest first
 
 
 DEFAULT = Weights()
@@ -75,7 +75,7 @@ def score(
     now: float,
     weights: Weights = DEFAULT,
 ) -> OffenderScore:
-    """Only what happened before `now` counts."""
+    """The score from events before `now`."""
     own = _episodes(offences, now, weights)
     again = [later for number, later in enumerate(own) if any(later.cause == o.cause for o in own[:number])]
     deaths = [death for death in job_deaths if death.at < now]
@@ -99,9 +99,9 @@ def burden(offences: Iterable[Sequence[Offence]], now: float, weights: Weights =
 
 
 def _shared(neighbours: Neighbours, weights: Weights) -> tuple[float, str]:
-    """Offences per node of the fleet, times how much worse than the fleet each group is.
+    """Expected offences from the groups: the fleet's mean times each group's rate relative to the fleet.
 
-    A small group is doubted: its rate is drawn towards the fleet's.
+    The rate of a small group is shrunk towards the fleet's.
     """
     fleet = neighbours.fleet
     if fleet.burden <= 0 or fleet.nodes <= 0:
@@ -140,7 +140,7 @@ class RepeatOffenders:
         self._reckoned_at = float("-inf")
 
     def note(self, jobs: Iterable[Job]) -> None:
-        """Jobs that ended by failure count for every node they ran on, once."""
+        """Counts failed jobs once for every node they ran on."""
         for job in jobs:
             key = f"{job.source}/{job.id}"
             if not _names_nodes(job) or job.end is None or job.step or key in self._known:
@@ -181,7 +181,7 @@ class RepeatOffenders:
 
 
 def _names_nodes(job: Job) -> bool:
-    """A job that fails on one node is its user's own crash as likely as not."""
+    """Whether a job's death says anything about its nodes: the crash of a job on one node is often the user's own."""
     return job.state is JobState.NODE_FAILED or (job.state is JobState.FAILED and len(job.nodes) > 1)
 
 

@@ -1,8 +1,8 @@
 """Shared cause of failing nodes: names the parents that explain them best; no node is explained twice.
 
-A parent's worth is the number of failed nodes it explains, less the number it needs: `shared_share` of all behind it.
-So a leaf whose every node failed beats the loop above it of which half stayed healthy, and the loop beats the leaf as
-soon as more fails than the leaf can explain, in whatever order the failures arrive.
+A parent's worth is the number of failed nodes it explains, minus the number it needs: `shared_share` of all nodes
+behind it. So a leaf with only failed nodes beats the loop above it if half of the loop is healthy. The loop beats the
+leaf when more nodes fail than the leaf explains. The order of the failures does not matter.
 
 Worth alone would also name racks in which many nodes fail by chance. So the parents are named only if the failures are
 far more likely with them than with one failure rate for the whole fleet (`evidence`).
@@ -20,8 +20,8 @@ from holdfast.model.lifecycle import NodeState, Stage
 
 # Names that incidents and holds use for something else, and a node's own address on the fabric.
 NOT_PARENTS = ("node", "pool", "maintenance", "fabric", "address", "scheduler", "controller")
-# So many nats must speak for shared parents. Random failures reach it in at most exp(-7) = 0.1 % of storms, however
-# often they are looked at: the evidence is a Bayes factor, whose mean over random failures is 1.
+# Required evidence for shared parents, in nats. Random failures reach it in at most exp(-7) = 0.1 % of storms, however
+# often they are evaluated: the evidence is a Bayes factor, whose mean over random failures is 1.
 ENOUGH_EVIDENCE = 7.0
 MOST_BY_CHANCE = 0.5  # if a larger share of the whole fleet fails within `shared_seconds`, it is not by chance
 
@@ -42,7 +42,7 @@ def kinds_for(check: str) -> tuple[str, ...]:
 
 
 class Places:
-    """Which nodes lie behind which parent. Updated node by node: a failure costs no pass over the fleet."""
+    """The nodes behind each parent. Updated node by node, so that a failure needs no pass over the fleet."""
 
     def __init__(self, nodes: Iterable[NodeState] = ()) -> None:
         self._parents: dict[str, tuple[str, ...]] = {}
@@ -54,7 +54,7 @@ class Places:
         return len(self._parents)
 
     def put(self, node: NodeState) -> None:
-        """Where a node is now; a removed one is behind nothing."""
+        """Stores the place of a node; a removed node is behind no parent."""
         for parent in self._parents.pop(node.name, ()):
             self._below[parent].discard(node.name)
         if node.stage is Stage.REMOVED:
@@ -83,7 +83,7 @@ class SharedCause:
     same: tuple[str, ...]  # parents with exactly the same nodes, which cannot be distinguished
     nodes: frozenset[str]
     behind: int
-    degraded: int = 0  # of the nodes: they do not fail, but degraded at the same time
+    degraded: int = 0  # number of these nodes that do not fail, but degraded at the same time
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ def explain(
     """
     found = _greedy(failed, places, policy, known, degraded, prefer)
     if len(failed) > MOST_BY_CHANCE * len(places) or (len(found) == 1 and len(found[0].nodes) == len(failed)):
-        return found  # also if one parent explains every failure, because no failure elsewhere suggests chance
+        return found  # one parent may explain every failure: no failure elsewhere suggests chance
     gains = evidence(found, failed, places)
     most = max(range(len(gains)), key=gains.__getitem__, default=0)
     count = most + 1 if gains and gains[most] >= ENOUGH_EVIDENCE else 0
@@ -132,7 +132,7 @@ def _greedy(
     prefer: tuple[str, ...],
     only: Collection[str] | None = None,
 ) -> list[SharedCause]:
-    """The parent that explains most, then the one that explains most of the rest, and so on."""
+    """Chooses the parent that explains most failures, then the one that explains most of the rest, and so on."""
     explained: dict[str, set[str]] = {}
     for name in failed:
         for parent in places.parents(name):
@@ -162,8 +162,8 @@ def evidence(found: Sequence[SharedCause], failed: Collection[str], places: Plac
     """For the first of the parents, for the first two and so on: how much better they explain the failures than chance.
 
     The natural logarithm of a Bayes factor. Chance is one unknown failure rate for the whole fleet. Otherwise each
-    parent has a rate of its own and the nodes behind none of them share another. Every parent is one of many that
-    could have been named, and pays for that.
+    parent has its own rate and all other nodes share another. The evidence is reduced for the number of parents that
+    could have been named.
     """
     total, rest_failed, rest = len(places), set(failed), len(places)
     covered: set[str] = set()
@@ -181,7 +181,7 @@ def evidence(found: Sequence[SharedCause], failed: Collection[str], places: Plac
 
 
 def _likelihood(failed: int, nodes: int) -> float:
-    """Logarithm of the probability that exactly these of the nodes fail, whatever their common rate is."""
+    """Logarithm of the probability that exactly these nodes fail, integrated over their common rate."""
     return math.lgamma(failed + 1) + math.lgamma(nodes - failed + 1) - math.lgamma(nodes + 2)
 
 
@@ -194,7 +194,7 @@ def _rank(
     degraded: AbstractSet[str],
     prefer: tuple[str, ...],
 ) -> Rank | None:
-    """The smallest is the best; None if it explains too little, or degradations alone."""
+    """Sort key, the smallest is the best; None if the parent explains too few failures, or only degradations."""
     behind = len(places.below(parent))
     if not enough(len(names), behind, policy) or names <= degraded:
         return None
@@ -206,7 +206,7 @@ def _shared_cause(
     parent: str, explained: Mapping[str, set[str]], places: Places, degraded: AbstractSet[str]
 ) -> SharedCause:
     below, nodes = places.below(parent), frozenset(explained[parent])
-    # A parent of the very same nodes is a parent of each of them.
+    # A parent with the same nodes is a parent of each of them.
     others = (one for one in places.parents(next(iter(nodes))) if one != parent and one in explained)
     same = tuple(sorted(one for one in others if places.below(one) == below))
     return SharedCause(parent, same, nodes, len(below), len(nodes & degraded))
@@ -217,7 +217,8 @@ def enough(failed: int, behind: int, policy: Policy) -> bool:
 
 
 def suspect(name: str, failed: AbstractSet[str], places: Places, policy: Policy) -> tuple[str, int]:
-    """The parent that may soon explain this node, and how many others behind it fail: the most, then the smallest.
+    """The parent that may soon explain this node, and the number of other failing nodes behind it. Most failures win,
+    then the smallest parent.
 
     ('', 0) if no parent has enough nodes behind it to be a shared cause.
     """

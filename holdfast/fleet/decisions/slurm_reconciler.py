@@ -1,7 +1,7 @@
 """Reconciles Slurm with the stage of each node, and finds nodes whose last test Slurm shows to be invalid.
 
 An operator can lift a drain, and an action can come too late. So every observation is compared with the admission of
-the node: what takes no work must not accept any in Slurm, and our own drain of a node that takes work is lifted.
+the node: a closed node must not accept work in Slurm, and our own drain of an open node is lifted.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -12,7 +12,7 @@ from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, NodeState, Stage, V
 from holdfast.model.node_status import NodeStatus
 
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
-AGAIN_SECONDS = 20.0  # the actor may be working on it, or between two tries
+AGAIN_SECONDS = 20.0  # the actor may be working on the action, or be between two tries
 LONGEST_PAUSE = 640.0  # longest pause between two reminders of the same action
 
 
@@ -20,14 +20,15 @@ LONGEST_PAUSE = 640.0  # longest pause between two reminders of the same action
 class SlurmReconciler:
     """Remembers its requests, so that it repeats none too early and does not flood the history."""
 
-    _missing: dict[tuple[str, Verb], tuple[float, float]] = field(default_factory=dict)  # due at, pause before it
+    # (node, verb) -> (due at, pause before it)
+    _missing: dict[tuple[str, Verb], tuple[float, float]] = field(default_factory=dict)
     _up_since: dict[str, float] = field(default_factory=dict)
 
     def copy(self) -> "SlurmReconciler":
         return SlurmReconciler(dict(self._missing), dict(self._up_since))
 
     def due(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeState], now: float) -> list[Action]:
-        """`now` is when the read began. Each reminder waits twice as long as the one before it."""
+        """The actions to repeat. `now`: the begin of the read. Each reminder waits twice as long as the one before."""
         before, self._missing = self._missing, {}
         due = []
         for status in statuses:
@@ -44,7 +45,8 @@ class SlurmReconciler:
         return due
 
     def untested(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeState]) -> list[tuple[str, str]]:
-        """Nodes that count as tested although their slurmd started anew, or a script on them says untested; and why."""
+        """Nodes whose last test no longer counts, with the reason: slurmd restarted, or a script marked them as
+        untested."""
         found = []
         for status in statuses:
             life = lives[status.node]
@@ -58,7 +60,8 @@ class SlurmReconciler:
         return found
 
     def _started_anew(self, status: NodeStatus, life: NodeState) -> bool:
-        """By another time than before; the clock of a node is asked only when we have not seen it before."""
+        """Whether slurmd restarted: its start time differs from the last one. The node's clock counts only if no
+        earlier time is known."""
         if status.up_since is None:
             return False
         before = self._up_since.get(status.node)
@@ -69,7 +72,8 @@ class SlurmReconciler:
 
 
 def _first(action: Action, life: NodeState, now: float) -> float:
-    """When it is first due. A node that was closed long ago and is open in Slurm was opened by hand: at once."""
+    """Time of the first reminder; at once if a node that was closed long ago is open in Slurm, because an operator
+    opened it."""
     if action.verb is Verb.UNCORDON:
         return now + AGAIN_SECONDS
     return max(life.since, life.held_since) + AGAIN_SECONDS
@@ -78,10 +82,10 @@ def _first(action: Action, life: NodeState, now: float) -> float:
 def ended_repairs(
     reserved: Mapping[str, str], lives: Mapping[str, NodeState], began: float, running: Container[str]
 ) -> list[str]:
-    """Reservations of repair steps that are over, by a read that began then.
+    """Reservations of repair steps that have ended, according to a read that began at `began`.
 
-    A step that has just begun keeps its own: its node may have come to its stage after the read. So does one that runs
-    on a node (`running`) that an operator took over meanwhile: the hardware is still being reset.
+    A step that has just begun keeps its reservation, because its node may have changed stage after the read. A step on
+    a node (`running`) that an operator took over keeps it too, because the reset still runs.
     """
     return [
         name
@@ -92,7 +96,7 @@ def ended_repairs(
 
 
 def marked_since_test(status: NodeStatus, life: NodeState) -> bool:
-    """A mark that was seen before the test began is only an undrain that has not been done yet."""
+    """Whether a script marked the node after the test began. An earlier mark is only waiting for its undrain."""
     return status.marked_at is not None and (life.tested_at is None or status.marked_at > life.tested_at)
 
 

@@ -1,4 +1,4 @@
-"""Decisions that follow from time alone: silence, the next repair step, the end of a hold, a lost test, a spare."""
+"""Decisions that depend only on time: silence, the next repair step, the end of a hold, a lost test, a spare."""
 
 from holdfast.fleet.decisions.breaker import breaker_of, spares_wanted
 from holdfast.fleet.decisions.guards import SILENT, planned
@@ -9,7 +9,8 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Ver
 from holdfast.model.records import LifecycleStep
 
 _H, _S = EventKind, Stage
-SCHEDULER_WAIT_SECONDS = 30.0  # after its work a node is tested at the next poll of its scheduler, or after this time
+# after its workload a node is tested at the next poll of its scheduler, or after this time
+SCHEDULER_WAIT_SECONDS = 30.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0  # pause before a decision that raised is tried again
 HELD_RETEST_SECONDS = 600.0  # a node that is held under test is tested again this often
 IDLE = (_S.READY, _S.SPARE)
@@ -19,13 +20,13 @@ SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
 class Timers:
     def __init__(self, state: VerdictState, unsaved: Unsaved) -> None:
         self._state, self._unsaved = state, unsaved
-        self._began: float | None = None  # silence counts from here: before, this controller did not run
+        self._began: float | None = None  # start of this controller; silence before it does not count
         self._alarmed: set[str] = set()  # nodes whose blindness was reported
-        self._failures: dict[str, tuple[float, float]] = {}  # nodes whose decision raised: next pause, next try
+        self._failures: dict[str, tuple[float, float]] = {}  # node whose decision raised -> (next pause, next try)
         self._raised: dict[str, Exception] = {}
 
     def begin(self, now: float) -> float:
-        """The first moment of this controller."""
+        """Sets the start time of this controller."""
         self._began = now if self._began is None else self._began
         return self._began
 
@@ -41,7 +42,10 @@ class Timers:
         return steps
 
     def _contained(self, node: NodeState, now: float) -> list[LifecycleStep]:
-        """What comes next for one node. If that raises, it stays as it was and waits a while; the others go on."""
+        """Decides for one node.
+
+        If that raises, the node stays unchanged and is tried again later; the others continue.
+        """
         pause, until = self._failures.get(node.name, (FIRST_PAUSE_SECONDS, now))
         if now < until:
             return []
@@ -56,18 +60,18 @@ class Timers:
         return steps
 
     def take_raised(self) -> dict[str, Exception]:
-        """By node, since the last time."""
+        """Exceptions by node since the last call."""
         raised, self._raised = self._raised, {}
         return raised
 
     @property
     def failing(self) -> bool:
-        """Whether a node of the fleet has raised and not been decided since."""
+        """Whether a decision about some node raised and has not succeeded since."""
         self._failures = {name: one for name, one in self._failures.items() if name in self._state.nodes}
         return bool(self._failures)
 
     def _fails(self, name: str, now: float) -> bool:
-        """A held node under test counts as failing until a test, or the check it failed by, passes."""
+        """Whether a held node under test counts as failing: until a test passes, or the check that failed."""
         node = self._state.nodes.get(name)
         on_trial = node is not None and node.stage is _S.TESTING and bool(node.held)
         on_trial = on_trial and self._state.guards.failing_by(name) is not None
@@ -78,7 +82,7 @@ class Timers:
         return now - heard > self._state.policy.silent_seconds
 
     def _stirring(self, now: float) -> list[NodeState]:
-        """Nodes that time may bring something to. Most of a large fleet is well, and not looked at more than this."""
+        """Nodes for which time may change something; healthy nodes, most of a fleet, are skipped."""
         state, policy = self._state, self._state.policy
         troubled = state.current.troubled()
         suites = {pool: policy.of(pool).suite for pool in state.guards.tallies}
@@ -104,7 +108,7 @@ class Timers:
         self._close_silence_of_removed(now)
 
     def _missed(self, node: NodeState, now: float) -> bool:
-        """Whether its reports are expected. A removed node may be switched off permanently."""
+        """Whether reports of the node are expected and missing. A removed node may be switched off permanently."""
         return node.stage is not _S.REMOVED and planned(node, now, self._state.policy) is None
 
     def _close_silence_of_removed(self, now: float) -> None:
@@ -138,7 +142,8 @@ class Timers:
         return self._next_of_stage(node, now) + self._note_blindness(node, now)
 
     def _complaints(self, node: NodeState) -> list[str]:
-        """The checks that it may be held for: in service all failing ones, otherwise the one that took it out."""
+        """The checks for which the node may be held: in service all failing ones, otherwise the one that took it
+        out."""
         if node.stage not in (*EVALUATED_STAGES, _S.TESTING):
             return [node.cause]
         checks = [one.check for one in self._state.current.complaints(node.name)]
@@ -183,7 +188,7 @@ class Timers:
         return self._state.step(node.name, NodeEvent(kind=_H.RESET_FAILED, reason=reason), now)
 
     def _lost(self, node: NodeState, now: float) -> bool:
-        """Whether it is silent since a reset, and no shared cause explains that."""
+        """Whether the node is silent since a reset, without a shared cause."""
         waited = node.asked_at is not None and now - node.asked_at > self._state.policy.of(node.pool).reset_seconds
         return waited and node.failed and node.repair_step > 0 and not self._state.incidents.explaining(node.name)
 
@@ -255,7 +260,7 @@ class Timers:
         return ""
 
     def _promote(self, now: float) -> list[LifecycleStep]:
-        """As many spares as are too many now that others are out: tested, and never more than needed."""
+        """Promotes spares for nodes that are out: tested ones, and never more than needed."""
         state = self._state
         steps: list[LifecycleStep] = []
         for pool, counted in state.guards.tallies.items():
@@ -266,7 +271,7 @@ class Timers:
         return steps
 
     def _close_breakers(self, now: float) -> None:
-        """A breaker's incident ends when there is room again, or when no node is kept in service by it any more."""
+        """Ends a breaker's incident when nodes may leave again, or when it no longer keeps a node in service."""
         state = self._state
         for subject in [one for one in state.incidents.open if one.startswith("pool/")]:
             pool = subject.partition("/")[2]

@@ -40,7 +40,7 @@ class Unsaved:
         return now - since < policy.of(node.pool).flush_seconds
 
     def left(self, node: str) -> str:
-        """The state that was not in storage when the node was released; '' if there was none."""
+        """The state that was not in storage when the node was released; '' without one."""
         waited = self._waits_since.pop(node, None)
         jobs = self._jobs.get(node, ())
         return f"state of {', '.join(jobs)} is not in storage" if waited is not None and jobs else ""

@@ -27,8 +27,9 @@ TEST_RESULTS = {
     Health.FAIL.value: _H.TEST_FAILED,
 }
 FAILURES = (_H.FAILED, _H.TEST_FAILED)
-TAKING_OUT = (*FAILURES, _H.DEGRADED, _H.TEST_UNKNOWN)  # may take a node out of service without an operator
-NOT_CLOSED = tuple(f"action.{verb.value}" for verb in CLOSING)  # causes of incidents: new work may start on the node
+TAKING_OUT = (*FAILURES, _H.DEGRADED, _H.TEST_UNKNOWN)  # events that may take a node out of service without an operator
+# causes of incidents in which new work may still start on the node
+NOT_CLOSED = tuple(f"action.{verb.value}" for verb in CLOSING)
 VIEW_SECONDS = 60.0  # an older view of the scheduler confirms nothing
 
 
@@ -50,13 +51,14 @@ class VerdictState:
         incidents: Iterable[Incident] = (),
         scheduled: bool = False,
     ) -> None:
-        """`scheduled`: a scheduler shows when a node is empty; without one, no known job means that it is."""
+        """`scheduled`: a scheduler shows empty nodes. Without one, a node without a known job counts as empty."""
         self.policy = policy
         self.nodes = {node.name: node for node in nodes}
         self.last_report_at: dict[str, float] = {}
         self.scheduled = scheduled
         self.views: dict[str, SchedulerView] = {}
-        self._repeated: dict[str, tuple[str, str]] = {}  # nodes whose repeated degradation is a failure: check, reason
+        # node whose repeated degradation counts as a failure -> (check, reason)
+        self._repeated: dict[str, tuple[str, str]] = {}
         self.current = CurrentVerdicts(verdicts or {})
         self.incidents = Incidents(incidents)
         self.guards = Guards(self.nodes.values(), self.incidents)
@@ -90,7 +92,7 @@ class VerdictState:
         return None
 
     def step(self, name: str, event: NodeEvent, now: float) -> list[LifecycleStep]:
-        """One step of a node. Every path by which it may be taken out, or repaired, passes the guards here."""
+        """One step of a node. Every event that may take it out of service, or repair it, passes the guards here."""
         node = self.nodes.get(name)
         if node is None:
             return []
@@ -121,7 +123,7 @@ class VerdictState:
     def settle(
         self, name: str, pool: str, place: Mapping[str, str], event: NodeEvent, now: float
     ) -> list[LifecycleStep]:
-        """A node that enrols from elsewhere is there from now on."""
+        """Stores the new place of a node that enrolled from elsewhere."""
         node = self.nodes[name]
         if (node.pool, dict(node.place)) == (pool, dict(place)):
             return []
@@ -137,7 +139,7 @@ class VerdictState:
         self.nodes[node.name] = node
 
     def _note_failure(self, node: NodeState, event: NodeEvent, now: float) -> None:
-        """Evidence for a shared cause, whatever stage the node is in."""
+        """Notes a failure as evidence for a shared cause, in any stage of the node."""
         late = event.kind is _H.TEST_FAILED and node.stage is not Stage.TESTING
         if late or planned(node, now, self.policy) is not None:
             return
@@ -147,7 +149,7 @@ class VerdictState:
             self.guards.degraded(node.name, now)
 
     def _hold_against(self, node: NodeState, event: NodeEvent, now: float) -> tuple[Hold | None, bool]:
-        """Why this step is held now, and whether the node fails."""
+        """The hold against this step, if any, and whether the node fails."""
         out = takes_out(node, event, now, self.policy)
         under_test = event.kind is _H.TEST_FAILED and node.stage is Stage.TESTING
         hold = self.guards.hold(node, now, self.policy, out=out, checks=(event.cause,))
@@ -170,8 +172,8 @@ class VerdictState:
     def confirmed_empty(self, node: NodeState, now: float) -> bool:
         """Whether nothing runs on a node and nothing can start: seen by the scheduler since the node left service.
 
-        Silence proves nothing: with the scheduler away, or the node's state unknown to it, the answer is no. Where no
-        scheduler is observed, it is no after a cordon or drain that failed.
+        Silence proves nothing: if the scheduler is away, or does not know the node's state, the answer is no. Without
+        an observed scheduler, the answer is no after a failed cordon or drain.
         """
         if not self.scheduled or self.policy.of(node.pool).dry_run:
             return not node.jobs and not self.not_closed(node.name)
@@ -181,13 +183,13 @@ class VerdictState:
         return view.status.drained_and_empty and not node.jobs
 
     def not_closed(self, name: str) -> bool:
-        """Whether work may still start on a node: its last cordon or drain failed, and no scheduler is observed that
-        would show what came of it."""
+        """Whether work may still start on a node: its last cordon or drain failed, and no observed scheduler shows its
+        state."""
         failed = self.incidents.open.get(f"node/{name}/scheduler")
         return not self.scheduled and failed is not None and failed.cause in NOT_CLOSED
 
     def held(self, name: str, hold: Hold, cause: str, now: float, *, failed: bool = False) -> list[LifecycleStep]:
-        """`failed`: the node would have left service. It takes no new work until it passes a test."""
+        """Holds a node. `failed`: the node would have left service; it takes no new work until it passes a test."""
         event = NodeEvent(kind=_H.HELD, cause=cause, holder=hold.holder, reason=hold.reason, failed=failed)
         return self._apply(self.nodes[name], event, now)
 
@@ -252,7 +254,7 @@ class VerdictState:
         return replace(event, repeat_offender=why, evidence=(*event.evidence, why)) if why else event
 
     def _wants_spare(self, node: NodeState) -> bool:
-        """Counted as if the node had returned, which it does by this."""
+        """Whether the pool needs the returning node as a spare."""
         counted = self.guards.tallies[node.pool]
         return len(counted.spares) < spares_wanted(counted, node.pool, self.policy, returning=node.out)
 
@@ -263,6 +265,6 @@ def event_of(kind: EventKind, change: VerdictChange) -> NodeEvent:
 
 
 def first_repair(cause: str, reported: str) -> str:
-    """The first repair step that can help, as the agent says; of an older agent, by the check."""
+    """The first repair step that can help, from the agent's report, or from the check if the agent is older."""
     check = BY_NAME.get(cause)
     return reported or (check.repair.value if check is not None else "")

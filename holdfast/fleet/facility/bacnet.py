@@ -34,7 +34,7 @@ class ObjectKey(NamedTuple):
 
 
 class ObjectValue(NamedTuple):
-    """The present value of one object, or why there is none."""
+    """The present value of one object, or the reason why there is none."""
 
     value: float | None
     why: str = ""
@@ -118,7 +118,7 @@ class BacnetSource:
             apduTimeout=int(self.settings.timeout * 1000),
             numberOfApduRetries=0,
         )
-        app = NormalApplication(device, IPv4Address("0.0.0.0:0"))  # port 0: it answers no broadcast
+        app = NormalApplication(device, IPv4Address("0.0.0.0:0"))  # port 0, so that it answers no broadcast
         try:
             found: dict[ObjectKey, ObjectValue] = {}
             for first in range(0, len(keys), AT_ONCE):
@@ -145,10 +145,10 @@ class BacnetSource:
         return found
 
     async def _request(self, app: Any, request: Any) -> Any:
-        """The answer, a refusal too. A lost packet is not sent again: the next read does that."""
+        """The answer or refusal. A lost packet is not sent again, because the next read replaces it."""
         from bacpypes3.apdu import AbortPDU, AbortReason, ErrorRejectAbortNack
 
-        try:  # the library forgets a request whose answer it cannot decode, so we count the time too
+        try:  # the library drops a request whose answer it cannot decode, so we need our own timeout
             async with asyncio.timeout(self.settings.timeout):
                 return await app.request(request)
         except TimeoutError:
@@ -198,7 +198,7 @@ def _single_request(where: Any, key: ObjectKey) -> Any:
 
 
 def _object_value(result: Any) -> tuple[ObjectKey, ObjectValue]:
-    """The device's own doubt, its status flags, comes before the value."""
+    """The value of an object, unless its status flags mark it as unreliable."""
     from bacpypes3.basetypes import StatusFlags
 
     kind, instance = result.objectIdentifier
@@ -217,7 +217,7 @@ def _object_value(result: Any) -> tuple[ObjectKey, ObjectValue]:
 
 
 def _number(value: Any) -> ObjectValue:
-    """Of any numeric type: devices do not always send the type that the standard gives an object."""
+    """A number of any numeric type, because devices do not always send the standard's type."""
     from bacpypes3.errors import RejectException
     from bacpypes3.primitivedata import TagClass
 

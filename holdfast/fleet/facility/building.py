@@ -14,8 +14,8 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def number(value: object) -> float | None:
-    """A device's value as a float; None for what is no number. An integer of 401 digits becomes infinite, which no
-    sensor can mean: `seam_signals.implausible` refuses it with a reason."""
+    """A device's value as a float; None if it is not a number. An integer of 401 digits becomes infinite, and
+    `seam_signals.implausible` refuses it with a reason."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -13,7 +13,7 @@ MOST_BYTES = 32 << 20
 
 
 class CannotRead(Exception):
-    """Why nothing was read. `unreachable`: the server did not answer at all."""
+    """Nothing was read; the message says why. `unreachable`: the server did not answer at all."""
 
     def __init__(self, why: str, *, unreachable: bool = False) -> None:
         super().__init__(why)
@@ -30,7 +30,7 @@ def get_object(
     verify: bool = True,
     error_statuses: tuple[int, ...] = (),
 ) -> Mapping[str, Any]:
-    """The object. `error_statuses`: replies whose body is read too, because it says what is wrong."""
+    """The object. `error_statuses`: statuses whose body is read too, because it names the error."""
     headers = {"Accept": "application/json", "User-Agent": "holdfast"}
     if token_file:
         headers["Authorization"] = f"Bearer {_secret(token_file)}"

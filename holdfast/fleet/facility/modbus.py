@@ -78,7 +78,8 @@ class ModbusSource:
             from pymodbus.client import ModbusTcpClient
         except ImportError:
             return self._blind(now, "pymodbus is not installed: pip install '.[facility]' in a clone")
-        logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # it tells every packet of a failure; we say it once
+        # pymodbus logs every failed packet; we log a failure once
+        logging.getLogger("pymodbus").setLevel(logging.CRITICAL)
         host, port = host_and_port(self.settings.address)
         client: Any = ModbusTcpClient(host, port=port, timeout=self.settings.timeout, retries=0)
         try:
@@ -93,7 +94,7 @@ class ModbusSource:
         for place, one in enumerate(self.settings.register):
             about = one.subject or self.settings.subject
             value, why, answered = self._value(client, one)
-            if not answered:  # the others would wait as long for nothing
+            if not answered:  # other registers would time out too
                 if not builder.signals and not builder.absent:
                     return self._blind(now, why)
                 for other in self.settings.register[place:]:
@@ -106,7 +107,7 @@ class ModbusSource:
         return builder.build(self.name, now)
 
     def _value(self, client: Any, one: ModbusRegister) -> tuple[float, str, bool]:
-        """The value, why there is none, and whether the device answered at all."""
+        """The value, the reason if there is none, and whether the device answered at all."""
         from pymodbus.exceptions import ModbusException
 
         ask = client.read_holding_registers if one.table == "holding" else client.read_input_registers

@@ -69,7 +69,7 @@ class PromqlSource:
             try:
                 self._ask(one, builder, now)
             except CannotRead as error:
-                if error.unreachable:  # the other queries would wait as long for nothing
+                if error.unreachable:  # other queries would time out too
                     return Reading(source=self.name, at=now, blind=str(error))
                 builder.miss(one.subject, f"query {one.query[:80]!r}: {error}", one.signal)
         return builder.build(self.name, now)

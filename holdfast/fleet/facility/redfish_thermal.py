@@ -15,7 +15,7 @@ from holdfast.runtime.source import ReadingBuilder
 
 _INLET = re.compile(r"inlet|intake|ambient", re.IGNORECASE)
 _PERCENT = "Percent"
-LONGEST_NAME = 64  # of a supply or a detector, as the device calls it
+LONGEST_NAME = 64  # longest name of a supply or detector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

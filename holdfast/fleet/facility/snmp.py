@@ -32,7 +32,7 @@ class SnmpOid:
             raise ValueError(f"oid: expected numbers such as 1.3.6.1.4.1.9.9.13.1.3.1.3.1, found {self.oid!r}")
 
 
-# What a device's manual calls them -> what pysnmp does.
+# Names of protocols in device manuals -> names in pysnmp.
 AUTHENTICATIONS = {
     "md5": "USM_AUTH_HMAC96_MD5",
     "sha": "USM_AUTH_HMAC96_SHA",
@@ -41,7 +41,7 @@ AUTHENTICATIONS = {
     "sha512": "USM_AUTH_HMAC384_SHA512",
 }
 PRIVACIES = {"aes": "USM_PRIV_CFB128_AES", "aes256": "USM_PRIV_CFB256_AES"}
-SHORTEST_KEY = 8  # of a passphrase, RFC 3414
+SHORTEST_KEY = 8  # least length of a passphrase, RFC 3414
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,8 @@ class SnmpSource:
         self.deadline = settings.timeout * 2 + 1.0
         self.carries = tuple(dict.fromkeys(one.signal for one in settings.oid if one.signal))
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._engine: Any = None  # kept with its loop: making one costs a second of a CPU
-        self._last: dict[str, str] = {}  # OID -> its last value, for those whose change is an event
+        self._engine: Any = None  # kept, because creating one takes a second of CPU
+        self._last: dict[str, str] = {}  # OID -> its last value, if a change is an event
 
     def read(self, now: float) -> Reading:
         try:
@@ -135,8 +135,8 @@ class SnmpSource:
         return [Event(kind=one.event, at=now, text=f"{one.oid} went from {before} to {answer}", subject=about)]
 
     async def _ask(self, who: Any) -> tuple[dict[str, Any], str]:
-        """Values by OID, or why there is none at all. A device may leave some out, or send others: its order is not
-        believed."""
+        """Values by OID, or the reason why there are none. A device may omit some or send others, so the order of the
+        answer does not count."""
         from pysnmp.hlapi.v3arch.asyncio import (
             ContextData,
             ObjectIdentity,

@@ -1,7 +1,7 @@
 """Storage source: a child process creates, syncs, renames and removes a small file on a shared file system.
 
-A mount that hangs in the kernel hangs the child and never us; while one is out, no other is sent, and its age is why
-nothing is known. The times are taken inside the child, so that starting it counts for nothing.
+A mount that hangs in the kernel blocks the child and never us. While a child is blocked, no other starts, and the
+source reports how long it has waited. The child measures the times, so that its start does not count.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from holdfast.runtime.source import ReadingBuilder
 LATENCY, METADATA, USED = "storage_latency_seconds", "storage_metadata_seconds", "storage_used_ratio"
 _POLL_SECONDS = 0.005
 _LONGEST_ANSWER = 4096
-# What the child does. The name is the machine's, so that several may look at one mount, and the next child removes what
-# a terminated process has left.
+# The child's program. The file has the machine's name, so that several machines can test one mount, and the next child
+# removes a file that a terminated child left.
 _PROBE = """
 import json, os, sys, time
 folder, size = sys.argv[1], int(sys.argv[2])
@@ -81,7 +81,7 @@ class StorageSource:
         self.every = settings.every
         self.deadline = settings.timeout + 5.0
         self.carries = (LATENCY, METADATA, USED)
-        self._out: list[tuple[subprocess.Popen[bytes], float]] = []  # the process that has not answered, and since when
+        self._out: list[tuple[subprocess.Popen[bytes], float]] = []  # (process without an answer, its start)
         weakref.finalize(self, _abandon, self._out)
 
     def read(self, now: float) -> Reading:

@@ -11,13 +11,13 @@ from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState, Stage
 
 DAY_SECONDS = 86_400.0
-MOST_SAMPLES = 2_880  # a day at one each 30 s
+MOST_SAMPLES = 2_880  # one day, one sample each 30 s
 HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureSample:
-    """One moment. Times are the clock's."""
+    """One sample, in wall-clock time."""
 
     at: float
     nodes: int
@@ -77,20 +77,20 @@ def sample(
 
 
 def is_lost(node: NodeState, together: Container[str] = ()) -> bool:
-    """Its GPUs do no work: it is out of service, or it fails and an incident holds it there. `together`: nodes that
-    fail together; one that was in a test cannot pass it before what they share is repaired."""
+    """Whether a node's GPUs do no work: the node is out of service, or it fails and an incident holds it in service.
+    `together`: nodes that fail together; one under test cannot pass before the shared part is repaired."""
     under_test = node.stage in (Stage.CLEANING, Stage.TESTING) and node.name in together
     return node.out or under_test or (node.held != "" and node.tested_at is None)
 
 
 def failing_together(incidents: Iterable[Incident]) -> frozenset[str]:
-    """Members of the incidents on what nodes share."""
+    """Nodes of the open incidents on shared parents."""
     return frozenset(name for one in incidents if runbook_of(one) == SHARED for name in one.evidence)
 
 
 @dataclass(slots=True)
 class FigureWindow:
-    """The last day of samples, in memory and bounded. `time_factor`: how much faster than the clock the fleet lives."""
+    """The samples of the last day, in memory and bounded. `time_factor`: speed of the fleet's clock."""
 
     time_factor: float = 1.0
     samples: deque[FigureSample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
@@ -101,7 +101,7 @@ class FigureWindow:
             self.samples.popleft()
 
     def figures(self, now: FigureSample | None = None) -> Figures:
-        """Each sample holds until the next one; `now` is the last one, if it is the newest."""
+        """The figures. Each sample holds until the next one; `now` is the last one if it is the newest."""
         lost = cost = productive = paid = 0.0
         held = list(self.samples)
         if now is not None and (not held or now.at > held[-1].at):
@@ -122,7 +122,7 @@ class FigureWindow:
         )
 
     def thinned(self, most: int) -> list[FigureSample]:
-        """For a chart: evenly chosen, the last one among them."""
+        """Evenly chosen samples for a chart, with the last one."""
         held = list(self.samples)
         every = max(1, -(-len(held) // most))
         return held[::-1][::every][::-1]

@@ -1,4 +1,4 @@
-"""History of the inbox: items that are over, with how they ended and what operators did."""
+"""History of the inbox: past items, with their end and the operators' updates."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,7 +16,7 @@ OUTCOMES = {ItemKind.NODE: "the node needs no operator any more", ItemKind.INCID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """To be merged into the stored record of the item: what operators did with it stays."""
+    """A change of an item's stored record; the operators' updates stay."""
 
     key: str
     snapshot: ItemSnapshot | None
@@ -28,7 +28,7 @@ class ItemChange:
 
 @dataclass(slots=True)
 class Known:
-    """What is stored: items that are open, by key, and keys of those that are over."""
+    """The stored items: open ones by key, and the keys of past ones."""
 
     open: dict[str, ItemSnapshot] = field(default_factory=dict)
     over: set[str] = field(default_factory=set)
@@ -52,7 +52,7 @@ class Known:
                 self.open[one.key] = one.snapshot
 
     def changes(self, open_: Iterable[Item], over: Iterable[Item], now: float) -> list[ItemChange]:
-        """What has to be stored now."""
+        """Records to store now."""
         current = {one.key: one for one in open_}
         parts = {f"{INCIDENT}{id_}" for one in current.values() for id_ in one.grouped}
         ended = {one.key: one for one in over if one.key not in self.over}
@@ -68,12 +68,12 @@ class Known:
         ]
 
     def seen(self, open_: Iterable[Item]) -> None:
-        """What an item shows last is kept when it is over."""
+        """Takes the current items; an item that ends keeps its last snapshot."""
         self.open.update({one.key: snapshot_of(one) for one in open_ if one.key in self.open})
 
 
 def _ended(key: str, snapshot: ItemSnapshot, now: float, *, part: bool) -> ItemChange:
-    if part:  # it goes on, as one of a group
+    if part:  # the item continues as part of a group
         return ItemChange(key=key, snapshot=None, ended_at=now)
     outcome = OUTCOMES.get(ItemKind(snapshot.kind)) or _of_job(snapshot, now)
     dated = key if "@" in key or "#" in key else f"{key}@{snapshot.since:.0f}"
@@ -103,7 +103,7 @@ def merged(record: ItemRecord | None, change: ItemChange, now: float) -> ItemRec
 
 
 def past(records: Sequence[ItemRecord]) -> list[ItemView]:
-    """Items that are over, the last one first. Who resolved one before it was over stays named."""
+    """Past items, the last one first. An item that an operator resolved before its end keeps that operator's name."""
     over = [view for one in records if (view := past_item(one)) is not None]
     return sorted(over, key=lambda one: -(one.resolved_at or 0.0))
 

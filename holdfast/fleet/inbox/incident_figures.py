@@ -1,4 +1,4 @@
-"""When an incident began, how long it lasted, whose it is, what it costs: one answer for page, list, inbox and CLI."""
+"""Begin, duration, owner and cost of an incident: the same in page, list, inbox and CLI."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,6 +69,6 @@ def title_of(incident: Incident) -> str:
 
 
 def _gpus_of_members(incident: Incident, gpus: GpusOf) -> float | None:
-    """All GPUs of the nodes that failed together: no job can use them before what they share is repaired."""
+    """All GPUs of the nodes that fail together: no job can use them before the shared part is repaired."""
     known = [count for name in incident.evidence if (count := gpus(name)) is not None]
     return float(sum(known)) if known else None

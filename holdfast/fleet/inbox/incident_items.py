@@ -1,4 +1,4 @@
-"""Items of open incidents. Many of one kind are one item: 88 sensors that fell silent are one thing to do."""
+"""Items of open incidents. Many of one kind are one item: 88 silent sensors are one task."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -59,7 +59,7 @@ def _of_incident(incident: Incident, sources: Sources) -> Item:
 
 
 def _of_shared_cause(incident: Incident, sources: Sources) -> Item:
-    """Nodes that fail together. The GPUs of those that fail now are lost; a node that is only degraded still works."""
+    """The item of nodes that fail together. The GPUs of failing nodes are lost; a degraded node still works."""
     remedy = _remedy(incident)
     members = frozenset(incident.evidence)
     failing = [node.name for node in sources.nodes if node.name in members and is_lost(node, members)]
@@ -114,7 +114,7 @@ def _jobs(incident: Incident) -> str:
 
 
 def _group(kind: str, members: Sequence[Incident], sources: Sources) -> Item:
-    """One item for all of a kind. Its key has no time: more members do not make it another item."""
+    """One item for all incidents of a kind. Its key has no time, so that the item stays the same with more members."""
     single = [_of_incident(one, sources) for one in members]
     worst = min(single, key=rank)
     runbook = runbooks.find(kind)

@@ -1,4 +1,4 @@
-"""An item of the inbox, and what items are made of."""
+"""An item of the inbox, and the data that items are made from."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from holdfast.model.job import Job
 from holdfast.model.lifecycle import NodeState
 from holdfast.model.wire.report import VerdictChange
 
-GROUP_AT = 4  # so many of one kind are one item
+GROUP_AT = 4  # this many of one kind become one item
 MOST_MEMBERS = 1_000
 HOUR = 3600.0
 
@@ -64,7 +64,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What items are made of."""
+    """The data that items are made from."""
 
     nodes: Iterable[NodeState] = ()
     verdicts: Mapping[str, Sequence[VerdictChange]] = field(default_factory=dict)
@@ -87,10 +87,10 @@ class Sources:
 
 
 def rank(item: Item) -> tuple[bool, float, float, str]:
-    """What loses work now, then what costs most an hour, then what waits longest."""
+    """Sort key: items that lose work now, then the cost per hour, then the waiting time."""
     return item.severity is not Severity.CRITICAL, -(item.cost_per_hour or 0.0), item.since, item.key
 
 
 def lasted(since: float, sources: Sources) -> float:
-    """In seconds of the fleet's time."""
+    """Age of the item in seconds of fleet time."""
     return sources.time_factor * max(0.0, sources.now - since)

@@ -7,5 +7,5 @@ from holdfast.fleet.inbox.node_items import of_nodes
 
 
 def items(sources: Sources) -> list[Item]:
-    """Worst first."""
+    """All items, worst first."""
     return sorted([*of_nodes(sources), *of_incidents(sources), *of_jobs(sources)], key=rank)

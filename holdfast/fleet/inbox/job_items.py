@@ -1,4 +1,4 @@
-"""Items of jobs that died. One that runs again is over by itself, and stays in the history."""
+"""Items of jobs that died. An item ends when its job runs again, and stays in the history."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED, JobState.OUT_OF_MEMORY}
 CAUSE_OF = {JobState.OUT_OF_MEMORY: "host.oom", JobState.NODE_FAILED: "host.other"}
 GONE = "gone"
 RUNS_AGAIN = "the job runs again"
-KEPT_SECONDS = 86_400.0  # a dead job that no one resolves leaves the inbox after this
+KEPT_SECONDS = 86_400.0  # an unresolved dead job leaves the inbox after this time
 
 
 def of_jobs(sources: Sources) -> list[Item]:
@@ -24,8 +24,9 @@ def of_jobs(sources: Sources) -> list[Item]:
 
 
 def restarted(sources: Sources) -> list[Item]:
-    """Deaths that are over: the job went on."""
-    telling = {one.job for one in sources.trainings if one.reports_progress}  # their ranks report each death themselves
+    """Deaths after which the job continued."""
+    # the ranks of these jobs report each death
+    telling = {one.job for one in sources.trainings if one.reports_progress}
     running = _running(sources) - telling
     over = [
         replace(
@@ -41,7 +42,7 @@ def restarted(sources: Sources) -> list[Item]:
 
 
 def _of_scheduler(sources: Sources) -> Iterator[Job]:
-    """What its own ranks do not report."""
+    """Deaths that only the scheduler reports."""
     named = {one.job for one in sources.trainings}
     return (one for one in sources.jobs if one.state in DIED and not one.step and one.id not in named)
 
@@ -51,7 +52,7 @@ def _running(sources: Sources) -> frozenset[str]:
 
 
 def _ran_as(job: Job) -> str:
-    """An attempt of a training is called NAME.NUMBER."""
+    """The name of the training of an attempt NAME.NUMBER."""
     return job.id.rpartition(".")[0]
 
 
@@ -64,7 +65,7 @@ def _deaths(job: TrainingView, sources: Sources) -> Iterator[Item]:
             key=_key(job, restart.attempt),
             title=f"{job.job} died at step {max(0, restart.from_step + restart.lost_steps):,}",
             detail=f"attempt {restart.attempt} ended; {job.world} ranks{_shortly_before(restart)}",
-            runbook="" if restart.notes else item.runbook,  # it is for a death without a known cause
+            runbook="" if restart.notes else item.runbook,  # the runbook is for a death without a known cause
             since=died,
             lasted_seconds=restart.down_seconds,
             severity=Severity.WARNING,
@@ -89,7 +90,7 @@ def _went_on(restart: RestartView) -> str:
 
 
 def _key(job: TrainingView, attempt: int) -> str:
-    """Of a death. The attempt tells one death from the next, whether it is seen while it lasts or afterwards."""
+    """The key of a death. It contains the attempt, so that each death has one key, during and after it."""
     return f"job/{job.owner}:{job.job}#{attempt}"
 
 

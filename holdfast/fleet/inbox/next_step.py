@@ -60,8 +60,8 @@ class Remedy:
 
 
 def of_verdict(change: VerdictChange, node: str = "") -> Remedy:
-    """What the agent said; of an agent that says nothing, the check's own. A verdict that is not bad asks for nothing,
-    but one that could not be given has a runbook too."""
+    """The next step of a verdict: the agent's remedy, or the check's if the agent sent none. A good verdict has no next
+    step; an unknown one has a runbook too."""
     runbook = runbooks.find(change.check)
     name = runbook.name if runbook else ""
     if change.after not in BAD:
@@ -77,7 +77,7 @@ def of_verdict(change: VerdictChange, node: str = "") -> Remedy:
 
 
 def of_cause(cause: str, node: str = "", subjects: Sequence[str] = (), owner: str = "") -> Remedy:
-    """Of a check or of a cause that `holdfast diagnose` names. `owner`: who has it, if not who usually has."""
+    """The next step of a check, or of a cause from `holdfast diagnose`. `owner`: replaces the usual owner."""
     runbook = runbooks.find(cause)
     check = BY_NAME.get(cause)
     owner = owner or (check.owner if check else "") or (runbook.owner if runbook else "")
@@ -90,7 +90,7 @@ def of_cause(cause: str, node: str = "", subjects: Sequence[str] = (), owner: st
 
 
 def values(node: str, subjects: Sequence[str] = (), check: str = "") -> dict[str, str]:
-    """What stands for the names in a runbook; a GPU that is not known is N."""
+    """Values for the names in a runbook; an unknown GPU is N."""
     gpu = next((found[1] for one in subjects if (found := _GPU.search(one))), "N")
     part = next((one.removeprefix(f"node/{node}/") for one in subjects), "PART")
     return {"node": node or "NODE", "gpu": gpu, "part": part, "check": check or "CHECK"}
@@ -99,7 +99,7 @@ def values(node: str, subjects: Sequence[str] = (), check: str = "") -> dict[str
 def of_node(
     node: NodeState, verdicts: Sequence[VerdictChange], policy: Policy, incidents: Sequence[Incident] = ()
 ) -> NextStep | None:
-    """None of a node that is in service and has nothing wrong. `incidents` are the open ones."""
+    """The next step of a node; None for a healthy node in service. `incidents`: the open ones."""
     worst = _worst(node, verdicts)
     if node.stage is Stage.REMOVED:
         return _step(node, worst, WaitsFor.OPERATOR, "It is out of the fleet. When it is repaired, release it.")
@@ -123,7 +123,7 @@ def of_node(
 
 
 def _not_closed(node: NodeState, incidents: Sequence[Incident]) -> NextStep | None:
-    """Of a node out of service whose cordon or drain failed."""
+    """The next step of a node out of service whose cordon or drain failed."""
     subject = f"node/{node.name}/scheduler"
     failed = next((one for one in incidents if one.subject == subject and one.cause in NOT_CLOSED), None)
     if failed is None or node.stage not in OUT_OF_SERVICE:
@@ -139,7 +139,7 @@ def _not_closed(node: NodeState, incidents: Sequence[Incident]) -> NextStep | No
 
 
 def _of_held(node: NodeState, worst: VerdictChange | None, incidents: Sequence[Incident]) -> NextStep:
-    """No remedy of the node's own check: it would contradict what holds the node (`Hold.holder`)."""
+    """The next step of a held node: not the remedy of its own check, which would contradict the holder."""
     check = worst.check if worst is not None else node.cause
     kind, _, name = node.held.partition("/")
     if kind == "maintenance":
@@ -175,18 +175,19 @@ def _behind_breaker(pool: str, check: str) -> NextStep:
 
 
 def explains(incident: Incident, node: str, check: str) -> bool:
-    """Whether a verdict of this check on the node is a symptom, or the same trouble."""
+    """Whether the incident explains a verdict of this check on the node."""
     concerned = node in incident.evidence or f"{incident.subject}/".startswith(f"node/{node}/")
     return concerned and (incident.cause == check or seam_kinds.absorbs(incident.cause, (check,)))
 
 
 def _reaches(incident: Incident, node: str) -> bool:
-    """The incident is on something else and has this node among those that it affects."""
+    """Whether the incident is on another subject and affects this node."""
     return node in incident.evidence and not f"{incident.subject}/".startswith(f"node/{node}/")
 
 
 def explaining(node: NodeState, change: VerdictChange, incidents: Sequence[Incident]) -> Incident | None:
-    """The open incident elsewhere of which this verdict is a symptom. What fails is the node's own until it is held."""
+    """The open incident on another subject of which this verdict is a symptom. A failure counts as the node's own until
+    the node is held."""
     for one in incidents:
         symptom = node.held == one.subject or (change.after == "degraded" and _reaches(one, node.name))
         if symptom and change.after in BAD and explains(one, node.name, change.check):
@@ -195,7 +196,7 @@ def explaining(node: NodeState, change: VerdictChange, incidents: Sequence[Incid
 
 
 def of_symptom(incident: Incident) -> Remedy:
-    """Of a verdict that an incident explains: the check's own remedy would contradict the incident's."""
+    """The next step of a verdict that an incident explains: the incident's, which the check's would contradict."""
     step = _of_incident("", incident, "")
     text = f"nothing on this node: it is part of {incident.subject}{_titled(incident)}"
     return Remedy(text=text, owner=step.owner, runbook=step.runbook, commands=step.commands)
@@ -219,7 +220,7 @@ def _of_incident(check: str, incident: Incident, text: str) -> NextStep:
 
 
 def owner_of_place(subject: str) -> str:
-    """Who repairs what nodes share."""
+    """The owner of a shared parent."""
     return _PLACE_OWNERS.get(subject.partition("/")[0], "fleet")
 
 
@@ -253,7 +254,7 @@ def _step(node: NodeState, worst: VerdictChange | None, waits_for: WaitsFor, tex
 
 
 def _worst(node: NodeState, verdicts: Sequence[VerdictChange]) -> VerdictChange | None:
-    """The verdict that took the node out if it is still bad, else the worst one."""
+    """The verdict that took the node out if it is still bad, otherwise the worst one."""
     bad = [one for one in verdicts if one.after in BAD]
     return min(bad, key=lambda one: (one.check != node.cause, _WORST[one.after], -one.at, one.check), default=None)
 

@@ -1,4 +1,4 @@
-"""Items of nodes: those that are out and wait for an operator, and degraded ones in service that no one repairs."""
+"""Items of nodes: nodes that wait for an operator, and degraded nodes in service without an automatic repair."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ from holdfast.model.health import Health
 from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.model.wire.report import VerdictChange
 
-DEGRADED_SECONDS = 600.0  # of the fleet's time: what passes by itself sooner is no item
+DEGRADED_SECONDS = 600.0  # fleet time; shorter degradations are not items
 
 
 def of_nodes(sources: Sources) -> list[Item]:
@@ -25,7 +25,7 @@ def of_nodes(sources: Sources) -> list[Item]:
 
 
 def waits(node: NodeState, policy: Policy) -> bool:
-    """Whether a person must do something before this node works again."""
+    """Whether the node needs an operator before it works again."""
     if node.stage is not Stage.QUARANTINED:
         return False
     step = of_node(node, (), policy)
@@ -33,12 +33,12 @@ def waits(node: NodeState, policy: Policy) -> bool:
 
 
 def may_be_degraded(node: NodeState, health: str) -> bool:
-    """In service, and degraded for a reason of its own: what is held is part of something else."""
+    """Whether the node is in service and degraded for its own reason. A held node belongs to another incident."""
     return node.stage in IN_SERVICE and health == Health.DEGRADED.value and not node.held
 
 
 def _worked_on(node: NodeState, since: float, sources: Sources) -> bool:
-    """Planned work on it is not over: someone is at it. What broke before the work began still waits."""
+    """Whether planned work on the node is under way. A failure from before the work still waits for an operator."""
     if in_maintenance(node, sources.now, sources.policy) is not None:
         return True
     places = {f"node/{node.name}", *(f"{kind}/{name}" for kind, name in node.place.items())}
@@ -75,7 +75,7 @@ def _of_waiting(node: NodeState, sources: Sources) -> Item:
     )
 
 
-# Degraded in service: a check that stays degraded needs a person; no repair step begins by itself.
+# Degraded in service: no automatic repair step begins, so a lasting degradation needs an operator.
 
 Degraded = tuple[NodeState, VerdictChange, float]
 """A node, its verdict, and since when."""
@@ -105,7 +105,7 @@ def _degraded(sources: Sources) -> Iterator[Degraded]:
 
 
 def _by_memory(node: NodeState) -> Sequence[VerdictChange]:
-    """Of a node whose verdicts were not read: a fleet of thousands may be degraded by one check."""
+    """The item of a node whose verdicts were not read, because one check may degrade thousands of nodes."""
     if not node.degraded_by:
         return ()
     return (VerdictChange(at=node.since, check=node.degraded_by, before="", after=Health.DEGRADED.value),)
@@ -139,7 +139,7 @@ def _of_one(found: Degraded, sources: Sources) -> Item:
 
 
 def _of_many(check: str, found: Sequence[Degraded], sources: Sources) -> Item:
-    """Its key has no time: more nodes do not make it another item."""
+    """One item for many nodes. Its key has no time, so that the item stays the same with more nodes."""
     remedy = of_cause(check)
     first = min(since for _, _, since in found)
     names = sorted(node.name for node, _, _ in found)

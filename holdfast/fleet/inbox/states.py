@@ -13,7 +13,7 @@ LONGEST_NAME = 255
 
 
 class BadCommand(ValueError):
-    """What is asked for cannot be done to an item; the message says what was expected."""
+    """The item does not allow this update; the message names the expected ones."""
 
 
 class ItemState(StrEnum):
@@ -63,7 +63,7 @@ def check(command: ItemCommand) -> None:
 
 
 def apply(record: ItemRecord | None, command: ItemCommand, who: str, now: float) -> tuple[ItemRecord, ItemNote]:
-    """The record afterwards and the line of history. Doing a thing twice changes only its time."""
+    """The record after an update, and its line of history. A repeated update changes only the time."""
     text = command.comment.strip()
     known = replace(record or ItemRecord(key=command.item, at=now), at=now)
     known = replace(known, comment=text or known.comment)
@@ -88,7 +88,7 @@ def apply(record: ItemRecord | None, command: ItemCommand, who: str, now: float)
 
 
 def state_of(record: ItemRecord | None, now: float) -> ItemState:
-    """Resolved before muted, muted before acknowledged. A mute that ran out is over."""
+    """The state of an item: resolved takes precedence over muted, muted over acknowledged. A mute may have expired."""
     if record is None:
         return ItemState.OPEN
     if record.resolved_at is not None:

@@ -1,1 +1,1 @@
-"""Findings and verdicts become priced incidents. Pure."""
+"""Turns findings and verdicts into priced incidents. Pure."""

@@ -69,8 +69,8 @@ def continued(before: Account, now: float, context: BusinessContext) -> Account:
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:
-    """Which signals moved when, across the domains. The first moment of each signal of a subject stays. What moved
-    before the cause moved for another reason first, as a GPU does when its job starts: its moment is not known."""
+    """Times at which signals of all domains changed. The first time of each signal of a subject stays. A signal that
+    changed before the cause had another reason (for example, a GPU whose job starts), so its time is unknown."""
     known = {_key(moment.text): moment for moment in before}
     concerned = (
         finding.victims | {finding.cause} | {place.strip() for line in finding.path for place in line.split(">")}

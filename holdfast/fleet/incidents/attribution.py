@@ -16,7 +16,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel, Values
 
 RECENT_SECONDS = 120.0
-STANDS = 0.01  # of its usual throughput
+STANDS = 0.01  # share of its usual throughput
 
 
 def losses_of(subject: str, loss: Loss, since: float, panel: Panel, stops: JobStops | None = None) -> LossSeries | None:
@@ -27,7 +27,7 @@ def losses_of(subject: str, loss: Loss, since: float, panel: Panel, stops: JobSt
     nothing = np.zeros(len(panel.times))
     slow, down = measured if measured is not None else (nothing, nothing)
     spans = stops.spans if stops is not None else ()
-    works = 1.0 - _stood(panel, spans)  # a stop is counted by itself, to the second
+    works = 1.0 - _stood(panel, spans)  # stops are counted separately, to the second
     return LossSeries(
         times=panel.times.tolist(), step=panel.step, slow=(slow * works).tolist(), down=(down * works).tolist(),
         redone=_redone(subject, panel, stops), stops=spans, settled=stops.settled if stops is not None else None,
@@ -35,7 +35,7 @@ def losses_of(subject: str, loss: Loss, since: float, panel: Panel, stops: JobSt
 
 
 def _columns(subject: str, loss: Loss, since: float, panel: Panel) -> tuple[Values, Values] | None:
-    """The shares of each column in which it was slow and in which it stood still, from throughput, stall or step
+    """For each column the share lost to slowness and the share without progress, from throughput, stall or step
     time."""
     ratio, stall = panel.row("job_throughput_ratio", subject), panel.row("pool_stall_ratio", subject)
     nothing = np.zeros(len(panel.times), np.float32)
@@ -55,7 +55,7 @@ def _columns(subject: str, loss: Loss, since: float, panel: Panel) -> tuple[Valu
 
 
 def _stood(panel: Panel, spans: Sequence[tuple[float, float]]) -> Values:
-    """The share of each column that is part of a stop."""
+    """For each column the share that is part of a stop."""
     share = np.zeros(len(panel.times))
     for begin, end in spans:
         inside = np.minimum(panel.times, end) - np.maximum(panel.times - panel.step, begin)

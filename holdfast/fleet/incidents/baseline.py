@@ -7,16 +7,16 @@ import numpy as np
 from holdfast.model.panel import Panel, SignalTable
 from holdfast.seams.moved import baseline_columns
 
-BEFORE_SECONDS = 60.0  # what begins slowly began before it was seen
-ENOUGH = 1 / 3  # of the window, since the last incident: then its own beginning is calm again
+BEFORE_SECONDS = 60.0  # a slow change begins before it is detected
+ENOUGH = 1 / 3  # share of the window since the last incident, from which its own beginning is calm
 
 
 class Baseline:
     def __init__(self) -> None:
         self.panel: Panel | None = None
         """The baseline from before the open incidents began; None while the beginning of the window is calm enough."""
-        self._begins = 0.0  # start of the window, while the panel above is kept
-        self._past: list[tuple[float, float]] = []  # when something was open that is over
+        self._begins = 0.0  # start of the window while the baseline is frozen
+        self._past: list[tuple[float, float]] = []  # times of closed incidents
 
     def window(self, panel: Panel) -> Panel:
         """The panel without an initial part in which an incident was open. A recurring fault would otherwise look

@@ -1,4 +1,4 @@
-"""The business context of incidents: prices, which jobs block which milestones, and who is on call. One TOML file."""
+"""The business context of incidents: prices, milestones with their jobs, and on-call names. One TOML file."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -152,6 +152,6 @@ def _share(of: object, name: str) -> None:
 
 
 def _called(of: Any) -> str:
-    """The name of the entry, for an error message."""
+    """The entry's name for an error message."""
     named = next((getattr(of, one.name) for one in fields(of) if one.name == "name"), "")
     return f"{named}: " if named else ""

@@ -24,7 +24,7 @@ YOUNG_SECONDS = 1800.0  # a shorter window has no calm beginning of its own
 
 
 class Evaluation:
-    """Keeps what the next evaluation needs: the baseline, and which findings were seen before."""
+    """State between evaluations: the baseline and the earlier findings."""
 
     def __init__(self, business_context: BusinessContext) -> None:
         self._context = business_context
@@ -44,14 +44,14 @@ class Evaluation:
     def judge(
         self, panel: Panel, topology: Topology, open_: Mapping[str, Account], stops: Mapping[str, JobStops]
     ) -> dict[str, Account]:
-        """What is found now, by root. `open_`: accounts of the open incidents."""
+        """Findings by root. `open_`: accounts of the open incidents."""
         self.blind_kinds.clear()
         self.failed_rules.clear()
         past = self._past(panel)
         findings = seams.explain(self.baseline.window(panel), topology, baseline=past, on_error=self._rule_failed)
         found: dict[str, Account] = {}
         for finding in self._findings.take(findings, topology, panel.now, self.planned):
-            if finding.cause not in found:  # the most likely comes first: one root, one incident
+            if finding.cause not in found:  # one incident per root; the most likely finding comes first
                 found[finding.cause] = self.account(finding, panel, topology, open_.get(finding.cause))
         return found | self._unexplained_stops(found, panel, topology, open_, stops)
 
@@ -60,7 +60,7 @@ class Evaluation:
         return account(finding, panel, topology, self._context, same)
 
     def keep_baseline(self, panel: Panel, open_since: list[float]) -> None:
-        """`open_since`: when the incidents began that are still open."""
+        """Updates the baseline. `open_since`: begins of the open incidents."""
         self.baseline.keep(panel, open_since, self.learned.panel(panel) if open_since else None)
 
     def _unexplained_stops(
@@ -71,8 +71,8 @@ class Evaluation:
         open_: Mapping[str, Account],
         stops: Mapping[str, JobStops],
     ) -> dict[str, Account]:
-        """Jobs that stand still while no finding or open incident explains it. A slowdown without a cause that ends in
-        a stop is the same incident."""
+        """Stopped jobs that no finding or open incident explains. An unexplained slowdown that ends in a stop is the
+        same incident."""
         opened: dict[str, Account] = {}
         scene: Scene | None = None
         for job, one in stops.items():
@@ -95,4 +95,4 @@ class Evaluation:
 
     def _rule_failed(self, seam: Seam, error: Exception) -> None:
         self.blind_kinds.update(seam.kinds)
-        self.failed_rules.setdefault(seam.name, error)  # a rule runs twice in an evaluation
+        self.failed_rules.setdefault(seam.name, error)  # a rule may run twice in an evaluation

@@ -1,4 +1,4 @@
-"""Events in the window of the seams: a bounded number, of which every source has a share."""
+"""Events in the window of the seams: a bounded number, with a share for every source."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from holdfast.model.signal import Event
 
 MOST_EVENTS = 20_000
 MOST_OF_NODE = 1_000
-SLACK = MOST_EVENTS // 10  # trimmed now and then, for it takes a look at every source
+SLACK = MOST_EVENTS // 10  # trimmed only now and then, because it reads all sources
 
 
 class SeamEvents:
@@ -33,7 +33,7 @@ class SeamEvents:
             self._trim()
 
     def between(self, first: float, last: float) -> tuple[Event, ...]:
-        """In the order of time."""
+        """Events between two times, in order of time."""
         found = (event for held in self._by_source.values() for event in held if first <= event.at <= last)
         return tuple(sorted(found, key=lambda event: event.at))
 

@@ -13,19 +13,19 @@ class FleetTime:
     factor: float = 1.0
 
     def lived(self, at: float) -> float:
-        """Fleet time at a moment of the wall clock."""
+        """Converts wall-clock time to fleet time."""
         return self.began + (at - self.began) * self.factor
 
     def clock(self, lived: float) -> float:
-        """Wall-clock time at a moment of fleet time."""
+        """Converts fleet time to wall-clock time."""
         return self.began + (lived - self.began) / self.factor
 
     def as_lived(self, stored: Account) -> Account:
-        """An account from the store, which uses the wall clock, in fleet time."""
+        """Converts an account from the store (wall-clock time) to fleet time."""
         return stored if self.factor == 1 else _moved(stored, self.lived, self.factor)
 
     def on_the_clock(self, reported: Account) -> Account:
-        """An account in wall-clock time, for the store."""
+        """Converts an account to wall-clock time, for the store."""
         return reported if self.factor == 1 else _moved(reported, self.clock, 1 / self.factor)
 
 

@@ -1,6 +1,6 @@
 """Learned baseline: the normal range of every instrument by time of day, learned in calm times and stored.
 
-A window in memory forgets with its process. What is stored here finds a fault that began before the controller did.
+The window is lost with the process. The stored values reveal a fault that began before the controller.
 """
 
 import base64
@@ -13,14 +13,14 @@ import numpy as np
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.panel import Panel, SignalTable, Values
 
-SLOTS = 8  # of a day: three hours each
+SLOTS = 8  # slots per day: three hours each
 DAY_SECONDS = 86_400.0
-LEARN_SECONDS = 600.0  # that one lesson looks back
-RATE = 0.2  # of a lesson in what was known before
-LEAST_SEEN = 0.5  # of the columns of a lesson
+LEARN_SECONDS = 600.0  # one lesson uses the last ten minutes
+RATE = 0.2  # weight of a new lesson
+LEAST_SEEN = 0.5  # share of the columns that a lesson needs
 SAMPLES = np.array([-1.5, -1.0, -0.67, -0.4, -0.2, -0.05, 0.05, 0.2, 0.4, 0.67, 1.0, 1.5], np.float32)
 """Sample points in deviations, which represent the usual noise of a row."""
-NOT_LEARNED = ("gpu_clock_event_reasons",)  # bits have no middle
+NOT_LEARNED = ("gpu_clock_event_reasons",)  # bits have no median
 
 
 @dataclass

@@ -22,8 +22,8 @@ SLOWER_IS_LONGER = ("job_step_seconds", "request_latency_seconds", "pool_transfe
 def losses(
     finding: Finding, panel: Panel, topology: Topology, context: BusinessContext, before: Sequence[Loss] = ()
 ) -> tuple[Loss, ...]:
-    """Losses of every job and path that the finding affects or affected. A signal that fell silent keeps its last
-    value: silence is not recovery."""
+    """Losses of every job and path that the finding affects or affected. A signal that stopped keeps its last value,
+    because silence is not recovery."""
     known = {one.subject: one for one in before}
     found = [_loss(subject, finding, panel, topology, context) for subject in dict.fromkeys([*_hurt(finding), *known])]
     return tuple(
@@ -33,7 +33,7 @@ def losses(
 
 
 def _with_the_past(now: Loss, before: Loss | None) -> Loss:
-    """Keeps the baseline from the start of the incident, because the window forgets it."""
+    """Keeps the baseline from the start of the incident, because the window drops it."""
     return now if before is None or before.usual is None else replace(now, usual=before.usual)
 
 
@@ -122,7 +122,7 @@ def item_key(incident_id: str) -> str:
 def hours_worked(ids: Mapping[str, str], records: Mapping[str, ItemRecord], now: float) -> dict[str, float]:
     """Hours by root cause, from the acknowledgement to the resolution or until now.
 
-    `ids` has the incident of each root cause. An incident that no one acknowledged is left out: nothing is known.
+    `ids` has the incident of each root cause. Incidents without an acknowledgement are left out.
     """
     found = {}
     for root, incident_id in ids.items():

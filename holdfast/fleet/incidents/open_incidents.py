@@ -1,4 +1,4 @@
-"""Open incidents of the seams: which finding opens one, takes one over or continues one, and when one is over."""
+"""Open incidents of the seams: decides which finding opens, continues or takes over an incident, and when one ends."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
 @dataclass(slots=True)
 class _Known:
     account: Account
-    seen: float  # when it was last found, in fleet time
-    stored: float = 0.0  # when it was last written, in clock time
+    seen: float  # time of the last finding, in fleet time
+    stored: float = 0.0  # time of the last write, in wall-clock time
 
 
 class OpenIncidents:
@@ -36,8 +36,8 @@ class OpenIncidents:
         self._context, self._close_seconds = business_context, close_seconds
         self.ledger = LossLedger()
         self._known: dict[str, _Known] = {}
-        self._waiting: dict[str, float] = {}  # roots that claim victims of an open incident, since when
-        self._suffered: dict[str, float] = {}  # victims of closed incidents, and when those closed
+        self._waiting: dict[str, float] = {}  # root that claims victims of an open incident -> since
+        self._suffered: dict[str, float] = {}  # victim of a closed incident -> time of its end
 
     @property
     def accounts(self) -> dict[str, Account]:
@@ -47,7 +47,7 @@ class OpenIncidents:
         self._known.clear()
 
     def restore(self, root: str, account: Account, now: float, clock: float) -> None:
-        """An incident that was open before this controller led. It must be found again like any other."""
+        """Restores an incident that was open before this controller led. Like any other, it must be found again."""
         self._known[root] = _Known(account, now, clock)
         restored(self.ledger, root, account)
 
@@ -61,7 +61,7 @@ class OpenIncidents:
         blind_kinds: Collection[str] = (),
         hours_worked: Mapping[str, float] | None = None,
     ) -> dict[str, str]:
-        """Opens or updates an incident for each finding. Returns the incidents that are over, and why.
+        """Opens or updates an incident for each finding. Returns the ended incidents with the reason.
 
         `blind_kinds`: kinds whose rule failed. An incident of such a kind stays open, because it was not evaluated.
         """
@@ -96,9 +96,9 @@ class OpenIncidents:
         return self._known.pop(root).account
 
     def due(self, before: Mapping[str, Account], over: Collection[str], clock: float, every: float) -> bool:
-        """Must the accounts be written now? All or none: incidents share losses, so one moment must fit all.
+        """Whether to write the accounts now. All or none are written, because incidents share losses.
 
-        `clock` and `every` (seconds between two writes of a bill that grows) are clock time.
+        `clock` and `every` (seconds between two writes of a growing bill) are wall-clock time.
         """
         changed = any(
             _differs(before.get(root), known.account) or clock - known.stored >= every
@@ -111,8 +111,8 @@ class OpenIncidents:
         return True
 
     def _settled(self, found: dict[str, Account], now: float) -> tuple[dict[str, Account], dict[str, str]]:
-        """A new root that claims the victims of an open one must last: a sensor that is silent for a moment moves no
-        blame. If it lasts, the old incident is over, because its cause turned out to be another."""
+        """Whether a new root that claims the victims of an open incident has lasted: a sensor that is silent for a
+        moment changes no cause. If the new root lasts, the old incident ends, because its cause was another."""
         kept: dict[str, Account] = {}
         over: dict[str, str] = {}
         for root, reported in found.items():
@@ -134,15 +134,16 @@ class OpenIncidents:
         return kept, over
 
     def _is_aftermath(self, root: str, reported: Account, lately: Panel, now: float) -> bool:
-        """Trouble of a victim that began before its incident closed is no incident of its own; the window shows it
-        long after. A victim gets some time to recover, and one whose own signals are normal again has recovered."""
+        """Whether the finding is the remaining trouble of a victim that began before its incident closed; the window
+        shows it long after. A victim gets some time to recover, and has recovered when its own signals are normal."""
         over = self._suffered.get(root)
         if over is None or root in self._known or reported.kind == STOPPED or reported.since >= over:
             return False
         return now - over < AFTERMATH_SECONDS or (bool(reported.charts) and recovered(reported, lately, 0.0))
 
     def _suffers(self, gpu: str) -> bool:
-        """Is its node a victim of an open incident that slows clocks? Then the GPU itself is not blamed."""
+        """Whether the GPU's node is a victim of an open incident that slows clocks, so that the GPU is not the
+        cause."""
         node = whole_of(gpu)
         return any(node in one.victims and seam_kinds.absorbs(one.kind, CLOCKS) for one in self.accounts.values())
 
@@ -172,7 +173,7 @@ class OpenIncidents:
 
 
 def explaining(job: str, since: float, accounts: Mapping[str, Account]) -> str:
-    """The root that holds the job up and began about when it stopped; '' if there is none."""
+    """The root that delays the job and began about when the job stopped; '' without one."""
     for root, one in accounts.items():
         about = root != job and one.since >= since - EXPLAINS_SECONDS and not one.kind.startswith("sensor.")
         if about and any(loss.subject == job for loss in one.losses):

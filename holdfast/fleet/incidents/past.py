@@ -54,7 +54,7 @@ def sentence(
 
 
 def _no_loss_now(found: Sequence[Loss], priced: Bill) -> str:
-    """A measured zero is not the same as not known, and what was lost before stays lost."""
+    """Whether all jobs work at full speed now. A measured zero is not the same as unknown."""
     known = [one for one in found if one.gpu_hours_per_hour is not None]
     lose = "loses" if len(found) == 1 else "lose"
     before = f"{priced.gpu_hours:.3g} GPU-hours" if priced.gpu_hours else ""
@@ -67,7 +67,7 @@ def _no_loss_now(found: Sequence[Loss], priced: Bill) -> str:
 
 
 def _labour(bill: Bill) -> str:
-    """What it cost although no work was lost."""
+    """The labour cost of an incident without lost work."""
     return f"; {bill.labour:,.0f} {bill.currency} of labour" if bill.labour else ""
 
 

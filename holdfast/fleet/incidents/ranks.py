@@ -12,24 +12,28 @@ from holdfast.model.wire.progress import RankWindow
 
 MOST_RANKS = 200_000
 MOST_RANKS_OF_USER = 100_000
-MOST_RANKS_OF_NODE = 1_024  # an agent hears at most 512 processes; root on a stolen node can invent users and ranks
-HELD_SECONDS = 600.0  # a job's name is its user's until no report of it came for so long
+# an agent accepts at most 512 processes; root on a compromised node can invent users and ranks
+MOST_RANKS_OF_NODE = 1_024
+HELD_SECONDS = 600.0  # a job's name belongs to its user until no report came for this time
 Signal = tuple[str, str, float]  # subject, name, value
 
 
 class SeamRanks:
-    """Where ranks run, as their agents last reported. `version` changes with it."""
+    """The places of ranks from the last reports of their agents. `version` changes with the places."""
 
     def __init__(self, stops: StopWatch | None = None) -> None:
         self._stops = stops or StopWatch()
-        self._places: dict[str, tuple[str, str]] = {}  # rank -> its job and the GPU or node it runs on
-        self._owners: dict[str, tuple[str, float]] = {}  # job -> who reported it first, and when last
-        self._counts: Counter[str] = Counter()  # ranks by user
+        self._places: dict[str, tuple[str, str]] = {}  # rank -> (its job, its GPU or node)
+        self._owners: dict[str, tuple[str, float]] = {}  # job -> (its user, time of the last report)
+        self._counts: Counter[str] = Counter()  # user -> number of ranks
         self._on_node: Counter[str] = Counter()
         self.version = 0
 
     def ingest(self, node: str, windows: Iterable[RankWindow], now: float = inf) -> Iterator[Signal]:
-        """`now` on the controller's clock: a node that is ahead of it must not take over the names of others."""
+        """Takes reports.
+
+        `now`: the controller's clock, because a node with a fast clock must not take over others' names.
+        """
         for one in windows:
             window = one if one.at <= now else replace(one, at=now)
             job = subject.job(window.job)
@@ -53,7 +57,7 @@ class SeamRanks:
             yield from _signals(job, rank, window)
 
     def _is_owner(self, job: str, window: RankWindow) -> bool:
-        """Another user's job of the same name neither moves these ranks nor reports for them."""
+        """Whether the window is from the owner of the job's name; another user's job of that name is ignored."""
         owner, at = self._owners.get(job, (window.owner, window.at))
         if owner != window.owner and window.at - at < HELD_SECONDS:
             return False
@@ -95,7 +99,7 @@ def _node_of(place: str) -> str:
 
 
 def _signals(job: str, rank: str, window: RankWindow) -> Iterator[Signal]:
-    """Of one step. Times of a job's ranks are the same but for who waits, so any of them may tell its step."""
+    """Signals of one step. All ranks of a job have the same step time, so any of them may report it."""
     if not window.steps:
         return
     working = max(0.0, window.seconds - window.checkpoint_seconds)

@@ -1,23 +1,24 @@
-"""Recovery of an incident: judged by its own instruments. Silence or a missing baseline is no recovery."""
+"""Recovery of an incident, from its own instruments. Silence or a missing baseline is not recovery."""
 
 import numpy as np
 
 from holdfast.model.account import Account, Chart
 from holdfast.model.panel import Panel
 
-BACK = 0.5  # of the way from what was bad to what was usual
-LEAST_MOVE = 0.01  # of the larger of both: a chart that hardly moved proves nothing
-NOISE_TIMES = 4.0  # a move within this many usual deviations is noise
+BACK = 0.5  # share of the way from the bad to the usual value
+LEAST_MOVE = 0.01  # share of the larger value; a chart that changed less proves nothing
+NOISE_TIMES = 4.0  # a change within this many usual deviations is noise
 WORST_POINTS = 5
 FORGOTTEN_SECONDS = 86_400.0
 """Not found for a day though all of it is measured: what is measured now is the new usual."""
 
 
 def recovered(account: Account, lately: Panel, unseen_seconds: float) -> bool:
-    """`lately`: the last minutes of the window. `unseen_seconds`: since it was last found.
+    """Whether the incident recovered. `lately`: the last minutes of the window. `unseen_seconds`: time since the last
+    finding.
 
-    The charts of the account hold what was usual before it began and how bad it was, so that a restarted controller
-    can judge too. Each of them that moved and is measured must be back; at least one must be measured.
+    The charts of the account contain the usual and the bad values, so that a restarted controller can decide too. Every
+    chart that changed and is measured must be back; at least one must be measured.
     """
     if not account.charts:
         return True
@@ -36,14 +37,14 @@ def recovered(account: Account, lately: Panel, unseen_seconds: float) -> bool:
         bad = _bad(chart, account, before)
         judged += 1
         if bad is None or abs(bad - before) <= max(LEAST_MOVE * max(abs(bad), abs(before)), NOISE_TIMES * noise):
-            continue  # it was silent and reports again, or never moved
+            continue  # the signal was silent and reports again, or never changed
         if abs(now - before) > BACK * abs(bad - before):
             return False
     return judged > 0
 
 
 def ended(root: str, account: Account, lately: Panel) -> bool:
-    """Is its subject a job that is silent and not among those that run? Then nothing of it can recover."""
+    """Whether the subject is a job that is silent and does not run, so that it cannot recover."""
     running = {f"job/{job.id}" for job in lately.jobs}
     silent = all(_now(chart, lately) is None for chart in account.charts)
     return root.startswith("job/") and bool(running) and root not in running and silent
@@ -61,7 +62,7 @@ def _now(chart: Chart, lately: Panel) -> float | None:
 
 
 def _usual(chart: Chart, account: Account) -> tuple[float, float] | None:
-    """The middle before it began, and how far values usually are from it."""
+    """The median before the incident, and the usual deviation from it."""
     seen = [value for at, value in _points(chart) if at < account.since - chart.step and value is not None]
     if not seen:
         return None
@@ -70,7 +71,7 @@ def _usual(chart: Chart, account: Account) -> tuple[float, float] | None:
 
 
 def _bad(chart: Chart, account: Account, before: float) -> float | None:
-    """The worst of it. Its last points may be of the recovery already."""
+    """The worst value. The last points may belong to the recovery already."""
     seen = [value for at, value in _points(chart) if at >= account.since and value is not None]
     worst = sorted(seen, key=lambda value: -abs(value - before))[:WORST_POINTS]
     return float(np.median(worst)) if worst else None

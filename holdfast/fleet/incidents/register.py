@@ -15,26 +15,26 @@ from holdfast.model.incident import Incident, IncidentState
 
 
 def is_parent(subject: str) -> bool:
-    """Whether an incident on this explains the nodes it names; one on a node or a pool does not."""
+    """Whether an incident on this subject explains its nodes; an incident on a node or a pool does not."""
     return subject.partition("/")[0] not in NOT_PARENTS
 
 
 class Incidents:
-    """Open incidents by what they are about. No node is a member of two parents' incidents."""
+    """Open incidents by subject. A node belongs to at most one parent's incident."""
 
     def __init__(self, known: Iterable[Incident] = ()) -> None:
         self.open = {incident.subject: incident for incident in known if incident.state is IncidentState.OPEN}
         self._members = {subject: set(one.evidence) for subject, one in self.open.items()}
         self._explained: dict[str, str] = {}
-        self._victims: dict[str, set[str]] = {}  # node -> seams' incidents that it suffers under
+        self._victims: dict[str, set[str]] = {}  # node -> seams' incidents that affect it
         for subject, nodes in self._members.items():
             self._index(subject, nodes)
         self._changed: dict[str, Incident] = {}
-        self.absorbed: set[str] = set()  # ids of those that a better explanation made needless since we began
+        self.absorbed: set[str] = set()  # ids of incidents that a better explanation replaced since the start
 
     @property
     def parents(self) -> list[str]:
-        """Incidents on what nodes share, as their failures show; a seam's own are not among them."""
+        """Incidents on shared parents from node failures, without those of seams."""
         return [subject for subject, one in self.open.items() if is_parent(subject) and one.account is None]
 
     @property
@@ -45,13 +45,13 @@ class Incidents:
         return frozenset(self._members.get(subject, ()))
 
     def raise_(self, subject: str, cause: str, reason: str, now: float, nodes: Collection[str] = ()) -> None:
-        """Opens it, or updates it if its reason or its nodes changed."""
+        """Opens an incident, or updates it if its reason or its nodes changed."""
         known = self.open.get(subject)
         updated = replace(known or _new(subject, cause, now), reason=reason, evidence=tuple(sorted(nodes)))
         self._update(known, updated)
 
     def found(self, subject: str, account: Account, reason: str, now: float, nodes: Collection[str]) -> None:
-        """What a seam found: one incident for its root. It absorbs those that were opened on its symptoms."""
+        """Takes a seam's finding: one incident for its root. It absorbs incidents that were opened on its symptoms."""
         known = self.open.get(subject)
         updated = replace(
             known or _new(subject, account.kind, now),
@@ -81,7 +81,7 @@ class Incidents:
             self._explained.update(dict.fromkeys(nodes, subject))
 
     def join(self, subject: str, node: str) -> None:
-        """One more node of an open incident; it is stored with the next `raise_`, for many may join at once."""
+        """Adds a node to an open incident. The next `raise_` stores it, because many may join at once."""
         self._members[subject].add(node)
         if is_parent(subject):
             self._explained[node] = subject
@@ -115,7 +115,7 @@ class Incidents:
                     del self._victims[node]
 
     def explaining(self, node: str) -> str:
-        """The parent whose open incident accounts for this node's failure, or ''."""
+        """The parent whose open incident explains this node's failure, or ''."""
         return self._explained.get(node, "")
 
     def root_of(self, node: str, checks: Iterable[str]) -> str:
@@ -127,7 +127,7 @@ class Incidents:
         return next((one for one in sorted(roots) if seam_kinds.absorbs(self.open[one].cause, named)), "")
 
     def take_changed(self) -> list[Incident]:
-        """What must be stored: each incident once, as it is now."""
+        """The changed incidents to store, each once."""
         changed, self._changed = self._changed, {}
         return list(changed.values())
 

@@ -1,7 +1,7 @@
-"""Stops of jobs: from the last step that was reported to the next one, as far as the job is known to be there.
+"""Stops of jobs: from the last reported step to the next one, while the job is known to run.
 
-A window of signals forgets; this remembers the last step of every job, so that a hang of hours is counted in full, and
-a restart of minutes too. It belongs to the event loop; `look` answers what another thread may read.
+The window drops old signals. This module keeps the last step of every job, so that a hang of hours counts in full, and
+a restart of minutes too. Used only on the event loop; the result of `look` may be read by other threads.
 """
 
 from collections import deque
@@ -13,11 +13,11 @@ from statistics import median
 from holdfast.model.job import Job
 from holdfast.model.wire.progress import RankWindow
 
-PAUSE_SECONDS = 300.0  # longer without a step is a stop; a checkpoint or an evaluation is over by then
-PAUSE_STEPS = 3.0  # and this many usual steps, because a step may take minutes
-RESTART_SECONDS = 1800.0  # a job whose processes ended and that starts again within this time kept its nodes
-HEARD_SECONDS = 120.0  # an agent that reported within this says that its ranks' processes live
-REPORT_SECONDS = 60.0  # and a usual step: one may have been made that is not reported yet
+PAUSE_SECONDS = 300.0  # a longer time without a step is a stop; checkpoints and evaluations are shorter
+PAUSE_STEPS = 3.0  # a stop also lasts at least this many usual steps, because a step may take minutes
+RESTART_SECONDS = 1800.0  # a job that restarts within this time after its processes ended kept its nodes
+HEARD_SECONDS = 120.0  # a report of an agent within this time proves that its ranks' processes run
+REPORT_SECONDS = 60.0  # in addition to a usual step: the last step may not be reported yet
 SPEAKER_SECONDS = 60.0
 STEP_TIMES = 31
 MOST_STOPS = 64
@@ -27,14 +27,14 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class JobStops:
-    """One job at one evaluation. `since`: the last step before a stop that lasts or just ended; None: no stop."""
+    """One job at one evaluation. `since`: the last step before a stop that continues or just ended; None: no stop."""
 
     since: float | None = None
     goes_on: bool = False
     spans: tuple[tuple[float, float], ...] = ()  # from the last step to the next; a stop that continues ends now
     redone: tuple[tuple[float, float], ...] = ()  # time of the restart, and hours of the repeated steps
-    settled: float | None = None  # up to here it is known whether it stood still
-    known: bool = False  # that it is there is reported, by the scheduler or by its nodes' agents
+    settled: float | None = None  # up to here it is known whether the job was stopped
+    known: bool = False  # the scheduler or an agent reports that the job runs
     ended: bool = False
     step: int = -1
     usual: float | None = None
@@ -42,11 +42,11 @@ class JobStops:
 
 @dataclass(slots=True)
 class _Progress:
-    at: float  # its last step
+    at: float  # time of its last step
     step: int = -1
     rank: int = -1
     cadence: float = 0.0
-    restored: bool = False  # from the store, where it stood still
+    restored: bool = False  # restored from the store as a stopped job
     session: str = ""
     node: str = ""
     ended: str = ""
@@ -61,7 +61,7 @@ class _Progress:
 
     @property
     def hung(self) -> bool:
-        """Did it stand still before it ended?"""
+        """Whether the job was stopped before it ended."""
         return bool(self.ended) and self.ended_at - self.at > self.pause
 
     @property
@@ -70,15 +70,15 @@ class _Progress:
 
 
 class StopWatch:
-    """`lived`: the fleet's time of a moment on the clock; it runs `factor` times as fast."""
+    """Stops of all jobs. `lived` converts wall-clock time to fleet time, which runs `factor` times as fast."""
 
     def __init__(self, lived: Callable[[float], float] = float, factor: float = 1.0) -> None:
         self._lived, self._factor = lived, factor
         self._jobs: dict[str, _Progress] = {}
 
     def take_window(self, job: str, node: str, window: RankWindow, now: float = inf) -> None:
-        """Takes a window of the rank that represents the job, because ranks step together. `now`: the clock time at
-        which an end was reported."""
+        """Takes a window of the rank that represents the job, because ranks step together. `now`: wall-clock time of a
+        reported end."""
         at, seconds = self._lived(window.at), window.seconds * self._factor
         known = self._jobs.get(job)
         if known is not None and known.rank not in (-1, window.rank) and at - known.at < SPEAKER_SECONDS:
@@ -100,7 +100,7 @@ class StopWatch:
         known.rank, known.session, known.node, known.ended = window.rank, window.session, node, window.ended
 
     def take_signal(self, job: str, at: float, step_seconds: float, cadence: float) -> None:
-        """The step time of a job that no rank reports, at a time of the fleet."""
+        """Takes the step time of a job without rank reports, in fleet time."""
         known = self._jobs.get(job)
         if known is None:
             known = self._first(job, at)
@@ -124,7 +124,7 @@ class StopWatch:
         return known
 
     def _is_anew(self, known: _Progress, window: RankWindow) -> bool:
-        """Whether the window belongs to a new start of its processes."""
+        """Whether the window belongs to a new start of the processes."""
         other = known.rank == window.rank and known.session != window.session
         return other or self._lived(window.began) > known.at or window.step < known.step
 
@@ -135,7 +135,7 @@ class StopWatch:
 
     @staticmethod
     def _restarted(known: _Progress, window: RankWindow, begin: float) -> None:
-        """Whether the processes started again, however short the gap. A night between two runs is no stop."""
+        """Whether the processes restarted soon enough for the gap to be a stop. A night between two runs is not."""
         on_its_way = not known.ended or begin - known.ended_at <= RESTART_SECONDS
         if on_its_way and begin > known.at:
             known.spans.append((known.at, begin))
@@ -152,10 +152,10 @@ class StopWatch:
     def look(
         self, now: float, running: Iterable[Job], heard: Mapping[str, float], places: Mapping[str, Collection[str]]
     ) -> dict[str, JobStops]:
-        """`heard`: when each node's agent last reported; `places`: the nodes of each job's living ranks."""
+        """The stops now. `heard`: time of each agent's last report. `places`: the nodes of each job's live ranks."""
         jobs = list(running)
         names = {f"job/{name}" for job in jobs for name in (job.id, job.shown_as) if name}
-        holds: dict[str, float] = {}  # by node: since when the scheduler has a job there
+        holds: dict[str, float] = {}  # node -> time since which the scheduler runs a job there
         for one in jobs:
             for node in one.nodes:
                 holds[node] = min(one.start or 0.0, holds.get(node, now))
@@ -170,7 +170,7 @@ class StopWatch:
         stops = JobStops(spans=spans, redone=redone, settled=known.at, known=sure, step=known.step, usual=known.usual)
         if now - known.at <= known.pause:
             return replace(stops, since=_just_over(known, now))
-        if until <= known.at:  # not there; its processes may be on their way back
+        if until <= known.at:  # the job is not running; its processes may be restarting
             last = known.ended_at if known.hung else known.at
             over = now - max(last, known.ended_at) > RESTART_SECONDS or known.ended == "closed"
             spans = (*spans, (known.at, last)) if known.hung else spans
@@ -182,7 +182,7 @@ class StopWatch:
 
 
 def _just_over(known: _Progress, now: float) -> float | None:
-    """Where the last stop began, if it ended within a pause and cost more than one: a short one with its work lost."""
+    """Begin of the last stop, if it ended recently and cost more than a pause: a short stop with lost work."""
     if not known.spans or now - known.spans[-1][1] > PAUSE_SECONDS:
         return None
     begin, end = known.spans[-1]
@@ -199,7 +199,7 @@ def _there(
     heard: Mapping[str, float],
     nodes: Collection[str],
 ) -> tuple[float, bool]:
-    """Until when it is there, and whether someone says so now."""
+    """The time until which the job is known to run, and whether this is reported now."""
     since = min(known.at, known.spans[-1][0]) if known.spans else known.at
     if job in names or holds.get(known.node, now) <= since or (known.restored and not known.ended):
         return now, True

@@ -14,7 +14,7 @@ log = logging.getLogger("holdfast.fleet.controller")
 SETTLES_SECONDS = 300.0  # after a start, agents and devices need this long to report
 MOST_LOGGED = 5
 
-# What a node names as its place -> how that acts on it, and the kind of its subject.
+# key of a node's place -> (edge, kind of the parent)
 PLACES = {
     "rack": ("cools", "rack"),
     "loop": ("cools", "loop"),
@@ -27,7 +27,10 @@ PLACES = {
 def with_the_fleet(
     known: Topology, places: Mapping[str, Mapping[str, str]], jobs: Iterable[Job], ranks: Iterable[Edge] = ()
 ) -> Topology:
-    """The file's word on a node's cooling, power or network is the better one; where it has none, the node's own."""
+    """The topology with nodes and jobs.
+
+    For a node's cooling, power and network, the file overrides the node's own place.
+    """
     named = {(edge.kind, edge.target) for edge in known.edges}
     more = [
         Edge(how, f"{kind}/{name}", subject.node(node))
@@ -52,7 +55,7 @@ class TopologyGaps:
         self.gaps: tuple[str, ...] = ()
 
     def update(self, written: Topology, whole: Topology, panel: Panel, nodes: Collection[Subject], now: float) -> None:
-        """`written` is the file's, `whole` with what nodes and jobs report."""
+        """Updates the gaps. `written`: the file's topology. `whole`: with nodes and jobs."""
         if now - self._began < SETTLES_SECONDS:
             return
         seen = frozenset(whole_or_self(one) for table in panel.tables.values() for one in table.subjects)

@@ -57,7 +57,7 @@ class SeamsView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedWorkView:
-    """Announced work: what it is done to and when. Findings that it explains open no incident."""
+    """Announced work: its subjects and times. Findings that it explains open no incident."""
 
     name: str
     subjects: tuple[str, ...]

@@ -1,7 +1,7 @@
 """The controller's window for the seams: bounded columns of signals in memory. It is not stored.
 
-It belongs to the event loop. A value holds for a while after it was seen, as long as its source's cadence explains,
-so that values of every minute and of every ten seconds share one axis; after that the value is unknown.
+Used only on the event loop. A value holds for some intervals of its source, so that values of every minute and of every
+ten seconds share one axis. After that it is unknown.
 """
 
 import math
@@ -32,9 +32,9 @@ DIGEST_SIGNALS = frozenset(
 )
 DIGEST_SECONDS = 60.0
 HELD_CADENCES = 2.5  # a value is valid for this many intervals of its source
-MOST_SUBJECTS = 200_000  # of one signal: 12,500 nodes of eight GPUs, and room
+MOST_SUBJECTS = 200_000  # subjects of one signal: 12,500 nodes with eight GPUs, and reserve
 MOST_ROWS = 750_000  # limit over all signals: five signals per GPU, and as many again for everything else
-MOST_OF_SOURCE = MOST_ROWS // 2  # new rows of one device or server in one width of the window
+MOST_OF_SOURCE = MOST_ROWS // 2  # new rows of one source within the length of the window
 MOST_AHEAD_SECONDS = 5.0
 
 
@@ -68,15 +68,15 @@ class SeamWindow:
         self._rows: dict[str, _Rows] = {}
         self._events = SeamEvents()
         self._slot: int | None = None  # the newest column
-        self._first: int | None = None  # the oldest in which anything was seen
+        self._first: int | None = None  # the oldest column with a value
         self._made: Counter[str] = Counter()  # new rows by source
-        self.refused = 0  # values for which there was no room
+        self.refused = 0  # values that did not fit
 
     def put(self, at: float, about: str, name: str, value: float, cadence: float, source: str = "") -> None:
-        """One value; what is older than the window, ahead of time or no number is left out. `source` has a limit of its
-        own. The cadence counts for this subject alone: whoever reports it must not make silence of others look fresh.
+        """Stores a value unless it is too old, in the future or not a number. Each `source` has its own limit. The
+        cadence counts for this subject only, because one source must not extend the values of others.
         """
-        ahead = not at <= self._clock() + MOST_AHEAD_SECONDS  # one wrong clock would push all else out
+        ahead = not at <= self._clock() + MOST_AHEAD_SECONDS  # one fast clock would push out all other values
         if ahead or not math.isfinite(value) or seam_signals.implausible(name, value):
             return
         slot = int(at // self.step)
@@ -99,7 +99,7 @@ class SeamWindow:
         rows.holds[place] = max(rows.holds[place], cadence * HELD_CADENCES)
 
     def _new_place(self, rows: _Rows, about: str, source: str) -> int | None:
-        """None where there is no room."""
+        """The row of a new subject; None if the table is full."""
         if source and self._made[source] >= MOST_OF_SOURCE:
             return None
         if sum(len(one.places) for one in self._rows.values()) >= MOST_ROWS:
@@ -116,7 +116,7 @@ class SeamWindow:
         self.add_events(reading.events, reading.source)
 
     def take_report(self, report: Report, at: float) -> None:
-        """A node's digest and events, at the time on our clock."""
+        """Takes a node's digest and events, with the time on our clock."""
         if report.digest:
             for (index, name), value in digest.unpack(report.digest).items():
                 if name in DIGEST_SIGNALS:
@@ -124,20 +124,20 @@ class SeamWindow:
         self.add_events(report.events, subject.node(report.node))
 
     def add_events(self, events: Iterable[Event], source: str) -> None:
-        """`source` has a share of its own: what one node reports pushes out nothing of another."""
+        """Stores events. Each `source` has its own share, so that one node pushes out no events of others."""
         self._events.add(source, events, MOST_OF_NODE if source.startswith("node/") else MOST_EVENTS)
 
     def signals(self, about: str) -> list[str]:
-        """What is measured of a subject."""
+        """The signals of a subject."""
         return sorted(name for name, rows in self._rows.items() if about in rows.places)
 
     def subjects(self, name: str = "") -> set[str]:
-        """Of one signal, or of all."""
+        """The subjects of one signal, or of all."""
         chosen = [self._rows[name]] if name in self._rows else [] if name else list(self._rows.values())
         return {about for rows in chosen for about in rows.places}
 
     def series(self, name: str, wanted: Iterable[str]) -> tuple[list[float], dict[str, list[float | None]]]:
-        """Times and values of some subjects: only their rows are copied. None where nothing was seen."""
+        """Times and values of some subjects; only their rows are copied. None without values."""
         self._advance(int(self._clock() // self.step))
         rows = self._rows.get(name)
         known = [about for about in wanted if rows is not None and about in rows.places]
@@ -190,7 +190,7 @@ class SeamWindow:
             self._forget_the_unseen()
 
     def _forget_the_unseen(self) -> None:
-        """Once per width of the window: subjects of which nothing is in it any more."""
+        """Drops subjects without values in the window, once per length of the window."""
         self._made.clear()
         for name, rows in list(self._rows.items()):
             seen = np.flatnonzero(~np.isnan(rows.values[: len(rows.places)]).all(axis=1))

@@ -7,7 +7,7 @@ from statistics import quantiles
 from holdfast.model.ledger import Ledger
 from holdfast.model.wire.progress import RankWindow
 
-STEP_TIMES = 2_160  # windows: the usual step time is that of six hours
+STEP_TIMES = 2_160  # number of windows: the usual step time is that of six hours
 ENOUGH = 6
 SLOW = 1.05  # multiple of the usual step time; time above the usual one is then degraded
 MOST_RESTARTS = 1_000

@@ -44,7 +44,7 @@ class AgentJobs:
         self._epoch = transaction.epoch
 
     def _is_late(self, report: Report, transaction: JobTransaction, *, changes: bool) -> bool:
-        """Whether a newer report was taken before, perhaps by an earlier leader: then the store is asked."""
+        """Whether a newer report was taken before. For reports to an earlier leader, the store knows."""
         session, number = self._latest.get(report.node, ("", 0))
         if not session and changes:
             session, number = report.session, transaction.store.newest_report(report.node, report.session)
@@ -54,7 +54,7 @@ class AgentJobs:
         return False
 
     def _job(self, name: str, seen: JobSeen | None, node: str, transaction: JobTransaction) -> Job:
-        """The whole job, combined from its nodes. It has ended when none of them runs it any more."""
+        """The whole job, combined from its nodes. It has ended when no node runs it."""
         known = self._known.get(name) or Job(id=name, source=SOURCE)
         nodes = tuple(sorted({*known.nodes, node}))
         holding = any(name in transaction.fleet.nodes[one].jobs for one in nodes if one in transaction.fleet.nodes)

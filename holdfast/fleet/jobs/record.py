@@ -1,4 +1,4 @@
-"""Record of one training job: where its ranks run, their step times, and where time went."""
+"""Record of one training job: places and step times of its ranks, and its ledger."""
 
 from dataclasses import dataclass, field
 from math import inf, nextafter
@@ -68,7 +68,7 @@ class JobRecord:
 
     @property
     def ended(self) -> str:
-        """How it ended, '' while a rank may still report."""
+        """How the job ended; '' while a rank may still report."""
         ways = {rank.window.ended for rank in self.current}
         return "" if not ways or "" in ways else "gone" if "gone" in ways else "closed"
 
@@ -103,7 +103,7 @@ class JobRecord:
             self.accounts.nodes_before = tuple(sorted({rank.node for rank in self.current}))
             self.attempt += 1
             self.saved_step = min(self.saved_step, window.saved_step) if window.saved_step >= 0 else self.saved_step
-        self.trouble = ""  # what looked like two jobs was a restart; two jobs would be reported again at once
+        self.trouble = ""  # the two apparent jobs were a restart; two jobs would be reported again at once
         self.ranks[window.rank] = rank = Rank(node, window, now, self.attempt)
         self._introduce(window, node, now)
         return rank

@@ -50,11 +50,11 @@ class JobService:
         self._time_factor = time_factor
         self._jobs: dict[Key, JobVerdicts] = {}
         self._digests: dict[str, Digest] = {}
-        self._reported_at: dict[str, float] = {}  # by node: last progress report of a job on it
+        self._reported_at: dict[str, float] = {}  # node -> last progress report of a job on it
         self._passive = PassiveJobs()
         self._keepers = JobKeepers()
         self._stored: dict[Key, tuple[float, int, str]] = {}  # time, attempt and end of the last stored state
-        self._ranks: Counter[str] = Counter()  # number of jobs by user
+        self._ranks: Counter[str] = Counter()  # user -> number of jobs
         # ranks that a node reports, with the time of their last report
         self._on_node: dict[str, dict[tuple[Key, int], float]] = {}
         self._epoch: int | None = None  # leadership in which the jobs were read from the store
@@ -143,8 +143,8 @@ class JobService:
         return True
 
     def _make_room(self, owner: str) -> None:
-        """Drops the longest silent job of a user with too many jobs, or of the users with the most jobs, so that a
-        flood of one user's names costs no other user a job."""
+        """Drops the longest silent job of a user with too many jobs, or of the users with the most jobs. So a flood of
+        one user's names removes no job of another user."""
         counts = Counter(other for _, other in self._jobs)
         if counts[owner] < MOST_JOBS_OF_USER and len(self._jobs) < MOST_JOBS:
             return

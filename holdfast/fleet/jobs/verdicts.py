@@ -20,7 +20,7 @@ from holdfast.node.checks.job.slow_links import TRANSFER
 
 ASKED = tuple(name for name in checks.OF_A_JOB if name != "job.passive")
 SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # difference of a slow rank from a stall
-USUAL_READINGS = 360  # an hour of them
+USUAL_READINGS = 360  # readings of an hour
 ENOUGH_READINGS = 6
 _ASKED_OF = {"rank": "job.slow_ranks", "link": "job.slow_links", "job": "job.step_time"}
 PARTS = ("step", "own", "data", "wait", "checkpoint")
@@ -133,7 +133,7 @@ class JobVerdicts:
 
 
 def _kind(subject: Subject) -> str:
-    """rank, link or job."""
+    """The kind of a part: rank, link or job."""
     return subject.split("/")[-2]
 
 

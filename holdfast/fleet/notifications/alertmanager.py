@@ -1,7 +1,7 @@
 """Seam alerts to Alertmanager and webhooks: one per root cause.
 
-Alertmanager gets it again and again while it lasts, as it expects; a web hook gets it once when it opens, when its
-cause turns out to be another, and when it ends. After a restart a hook may be reported again: its key is then the same.
+Alertmanager gets an alert repeatedly while it lasts, as it expects. A webhook gets it once when the incident opens,
+when its cause changes, and when it ends. After a restart a webhook may get it again, with the same key.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from holdfast.runtime.components import Components, described, in_thread
 from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
-LASTS_REPEATS = 4  # Alertmanager forgets an alert that was not repeated so often
+LASTS_REPEATS = 4  # an alert expires in Alertmanager after this many missing repeats
 TRIES = 6
 COMPONENT = "alert texts"
 FIRST_PAUSE_SECONDS = 2.0
@@ -61,12 +61,12 @@ class AlertSettings:
 
 @dataclass(slots=True)
 class _Post:
-    """One message to one address, kept until it is delivered or given up."""
+    """One message to one address, kept until it is delivered or dropped."""
 
     hook: AlertHook
     key: str
     body: bytes
-    ends: int = 0  # how many alerts it ends under labels that are no longer used
+    ends: int = 0  # number of alerts that it ends under old labels
     tries: int = 0
     due: float = 0.0
 
@@ -81,9 +81,9 @@ class Alerts:
     _posts: list[_Post] = field(default_factory=list)
 
     def stand(self, open_: Sequence[Incident]) -> None:
-        """How the seams' incidents stand now; what is new against the last time is reported. An incident that cannot
-        be reported keeps no other from it, and the caller goes on."""
-        now = time.time()  # Alertmanager compares it with its own clock
+        """Takes the seams' current incidents and queues the changes. An incident that cannot be reported does not block
+        the others or the caller."""
+        now = time.time()  # Alertmanager compares times with its own clock
         current = {one.subject: one for one in open_}
         reports = [(root, partial(self._over, root, now)) for root in self._reported.keys() - current.keys()]
         reports += [(root, partial(self._stands, root, incident, now)) for root, incident in current.items()]
@@ -118,7 +118,7 @@ class Alerts:
         self._repeated[root] = time.monotonic()
         runbooks = self.settings.runbooks
         reported = [alert(incident, called[1], now + LASTS_REPEATS * self.settings.repeat_seconds, runbooks)]
-        if another and before is not None:  # under its old labels it ends in the same breath
+        if another and before is not None:  # the alert with the old labels ends in the same message
             reported.append(alert(before[1], before[0][1], now, runbooks))
         self._alertmanagers(root, reported)
 
@@ -129,7 +129,10 @@ class Alerts:
         self._posts += [_Post(hook, key, body) for hook in self.settings.webhook]
 
     def _alertmanagers(self, root: str, reported: list[dict[str, Any]]) -> None:
-        """What waits still of the same root is out of date, unless it ends something."""
+        """Queues messages to Alertmanagers.
+
+        An older queued message of the same root is dropped unless it ends an alert.
+        """
         body = json.dumps(reported).encode()
         for url in self.settings.alertmanagers:
             hook = AlertHook(url=url.rstrip("/") + "/api/v2/alerts")
@@ -139,7 +142,7 @@ class Alerts:
             self._posts.append(_Post(hook, root, body, ends=len(reported) - 1))
 
     async def run(self) -> None:
-        """Sends what waits; an address that does not answer holds up no other."""
+        """Sends queued messages; an address that does not answer blocks no other."""
         while True:
             due = [one for one in self._posts if one.due <= time.monotonic()]
             if due:
@@ -147,7 +150,7 @@ class Alerts:
             await asyncio.sleep(0.2)
 
     async def _send(self, post: _Post) -> None:
-        """One address and one message: whatever goes wrong with it, the others are sent."""
+        """Sends one message to one address; an error does not affect the others."""
         try:
             trouble, final = await asyncio.to_thread(in_thread, _deliver, post)
         except Exception as error:
@@ -169,7 +172,7 @@ class Alerts:
 
 
 def _deliver(post: _Post) -> tuple[str, bool]:
-    """(what went wrong, whether trying again is useless)."""
+    """Delivers a message; returns (error, whether a retry is useless)."""
     headers = {"Content-Type": "application/json", "User-Agent": "holdfast", "Idempotency-Key": http.header(post.key)}
     try:
         if post.hook.bearer is not None:
@@ -187,13 +190,13 @@ def _deliver(post: _Post) -> tuple[str, bool]:
 
 
 def _severity(incident: Incident, before: tuple[str, str]) -> str:
-    """From the moment that a run is seen to lose by it, it is critical, and stays so while its kind is the same."""
+    """The severity: critical once a run loses work by the incident, and then as long as its kind is the same."""
     losing = incident.account is not None and incident.account.bill.gpu_hours_per_hour > 0
     return "critical" if losing or before == (incident.cause, "critical") else "warning"
 
 
 def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict[str, Any]:
-    """As Alertmanager takes it. Labels name the root and nothing that changes, so that it stays one alert."""
+    """The alert in Alertmanager's format. Labels contain only the root, so that it stays one alert."""
     account = incident.account or Account(kind=incident.cause, confidence=0.0, since=incident.opened, lasted_seconds=0)
     reported = message("firing", incident, runbooks)
     return {

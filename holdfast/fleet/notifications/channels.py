@@ -28,7 +28,7 @@ class ChannelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """What every channel may choose: only some teams' items, only the critical ones."""
+    """Filters of a channel: some teams' items, or only critical ones."""
 
     owners: tuple[str, ...] = ()
     """Only items of these teams; () is all."""
@@ -54,7 +54,7 @@ class Slack(Route):
         if note.happened is NotifiedEvent.ACKNOWLEDGED:
             return None
         fields = [{"type": "mrkdwn", "text": _mrkdwn(f"*{name}*\n", value, 2_000)} for name, value in note.facts[:10]]
-        commands = "\n".join(note.commands[:6]).replace("`", "'")  # no name ends the block
+        commands = "\n".join(note.commands[:6]).replace("`", "'")  # a name must not end the code block
         blocks: list[dict[str, object]] = [
             {"type": "header", "text": {"type": "plain_text", "text": _cut(note.heading, 150)}},
             {"type": "section", "text": {"type": "mrkdwn", "text": _mrkdwn("", note.text or note.title, 3_000)}},
@@ -237,7 +237,7 @@ class Email(Route):
             raise ValueError("notifications.email.to: expected at least one address")
 
     def message(self, note: Notification) -> EmailMessage | None:
-        """All of an item are one thread."""
+        """The e-mail; all e-mails of an item form one thread."""
         if note.happened is NotifiedEvent.ACKNOWLEDGED:
             return None
         made = EmailMessage()
@@ -268,15 +268,15 @@ def _one_line(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Slack's own three characters."""
+    """Escapes the three special characters of Slack."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _plain_card(text: str, most: int) -> str:
-    """A card reads Markdown: the name of a job could be a link that says something else than it opens."""
+    """Escapes Markdown for a card: the name of a job could be a misleading link."""
     return re.sub(r"([\\`*_\[\]()<>#~])", r"\\\1", _cut(text, most))
 
 
 def _mrkdwn(head: str, text: str, most: int) -> str:
-    """Cut after escaping, and not within an entity."""
+    """Slack text, cut after escaping and not within an entity."""
     return re.sub(r"&[a-z]*…$", "…", _cut(head + _escape(text), most))

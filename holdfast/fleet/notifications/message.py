@@ -46,7 +46,7 @@ class Notification:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Names and values, without those that are not known."""
+        """Names and values, without unknown ones."""
         rows = (("Next step", self.remedy), ("Owner", self.owner), ("Price", self.price), ("Subject", self.subject))
         return tuple(row for row in rows if row[1])
 
@@ -60,7 +60,7 @@ class Notification:
 
 
 def of_item(item: Item, happened: NotifiedEvent, address: str) -> Notification:
-    """`address`: where the page is reached; '' sends no links."""
+    """The message of an item. `address`: that of the page; '' sends no links."""
     base = address.rstrip("/")
     return Notification(
         key=item.key,
@@ -80,7 +80,7 @@ def of_item(item: Item, happened: NotifiedEvent, address: str) -> Notification:
 
 
 def of_many(items: Sequence[Item], happened: NotifiedEvent, address: str, key: str) -> Notification:
-    """One notification for many items that came together."""
+    """One notification for many items that appeared together."""
     base = address.rstrip("/")
     worst = min(items, key=lambda one: (one.severity is not Severity.CRITICAL, -(one.cost_per_hour or 0.0)))
     listed = [f"- {one.title} ({one.owner})" for one in items[:MOST_LISTED]]

@@ -51,13 +51,14 @@ class Notifier:
     _batches: int = 0
 
     def adopt(self, items: Sequence[ItemView], now: float) -> None:
-        """What was open before this controller started was sent by the one before; its end will be sent."""
+        """Takes items that were open before this controller started: their begin was sent before, their end will be
+        sent."""
         for one in items:
             if one.state not in SILENT:
                 self._sent[one.key] = _Sent(one, now, one.state is ItemState.ACKNOWLEDGED)
 
     def take(self, items: Sequence[ItemView], now: float) -> list[Notification]:
-        """What is due now, with the items as they are."""
+        """Notifications that are due now, with the current items."""
         loud = {one.key: one for one in items if one.state not in SILENT}
         due = self._over(loud)
         due += self._changed(loud, now)
@@ -67,7 +68,7 @@ class Notifier:
         return due + self._opened(loud, now)
 
     def _over(self, loud: dict[str, ItemView]) -> list[Notification]:
-        """An item that is gone, muted or resolved. Of a batch, the last one ends it."""
+        """Ends of items that are gone, muted or resolved. A batch ends with its last item."""
         due = []
         for key in [key for key in self._sent if key not in loud]:
             sent = self._sent.pop(key)
@@ -107,7 +108,7 @@ class Notifier:
         return [of_many(opened, NotifiedEvent.OPENED, self.address, key)]
 
     def _allowed(self, now: float) -> bool:
-        """Counts against the hour; what is refused stays new and is sent together later."""
+        """Counts notifications per hour. Items above the limit stay new and are sent together later."""
         while self._times and now - self._times[0] >= HOUR:
             self._times.popleft()
         if len(self._times) >= self.settings.most_per_hour:

@@ -67,7 +67,8 @@ class Outbox:
 
 
 def deliver(channel: Channel, note: Notification) -> tuple[str, bool]:
-    """(what went wrong, whether trying again is useless). What a channel has no word for is delivered."""
+    """Delivers a notification; returns (error, whether a retry is useless). A change without a message in the channel
+    counts as delivered."""
     try:
         if isinstance(channel, Email):
             return _mail(channel, note)

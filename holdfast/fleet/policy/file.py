@@ -43,7 +43,7 @@ _FLEET_WIDE = frozenset(key for key in _KEYS if key.startswith("shared_")) | {"s
 
 
 def load(path: str) -> Policy:
-    """Raises SettingsError in one sentence with line and key."""
+    """Loads a policy. Raises SettingsError with line and key."""
     return parse(_text(path), path)
 
 
@@ -55,7 +55,7 @@ def _text(path: str) -> str:
 
 
 def strange_pools(path: str, known: Collection[str]) -> list[str]:
-    """A sentence with line and key for each pool that a right policy names and that no node is in."""
+    """A sentence with line and key for each pool of a valid policy that has no nodes."""
     document = Document(_text(path), path)
     named = [("pool", name, name) for name in document.raw.get("pool", {})]
     windows = enumerate(document.raw.get("maintenance", []))
@@ -99,7 +99,7 @@ def _values_of_pool(document: Document, name: str, table: Any) -> dict[str, Any]
 
 
 def _values(document: Document, table: Any, place: str) -> dict[str, Any]:
-    """What the table says, each value checked against its field's type and bounds."""
+    """The values of the table, each checked against its field's type and bounds."""
     filled = document.fill(Policy, table, place)
     for key, value in table.items():
         why = _out_of_bounds(key, getattr(filled, key))
@@ -138,7 +138,7 @@ def _nearest(name: str, known: Collection[str]) -> str:
 
 
 def _senseless(steps: tuple[Verb, ...]) -> str:
-    """Each step must be able to repair a node, and no step follows a harsher one."""
+    """Checks the repair steps: each must be able to repair a node, and none follows a harsher one."""
     in_order = [step for step in REPAIR_STRENGTH if step in steps]
     if steps and list(steps) == in_order:
         return ""

@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """As it stands in the file."""
+    """An entry of the file."""
 
     name: str
     nodes: str = ""
@@ -76,7 +76,7 @@ def _once(document: Document, written: _Written, place: str) -> tuple[float, flo
 
 
 def _weekly(document: Document, written: _Written, place: str) -> tuple[float, float]:
-    """In UTC. Without a second day it ends on the first one, or in the night after it."""
+    """Weekly work, in UTC. Without a second day it ends on the first day, or in the following night."""
     if written.start or written.end:
         raise document.refuse(place, "weekly", "expected either weekly, or start and end")
     found = _WEEKLY.fullmatch(written.weekly)

@@ -1,7 +1,7 @@
 """Previews a policy: replays stored verdict changes through the same decisions, without effect.
 
-The world is assumed to obey: a reset succeeds, a drained node is empty at once, and a test finds what the checks of
-that moment said. Nodes begin the span tested, as many of them spares as the policy asks for; no agent is silent.
+The preview assumes that every reset succeeds, that a drained node is empty at once, and that a test gives the verdicts
+of that moment. At the beginning all nodes are tested, with the policy's number of spares, and no agent is silent.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from holdfast.model.wire.probe import ProbePolicy
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
 AFTERWARDS_SECONDS = 3600.0
-MOST_ROUNDS = 16  # of consequences to one change; all repair steps are fewer
+MOST_ROUNDS = 16  # rounds of consequences of one change; more than all repair steps
 
 
 @dataclass(slots=True)
@@ -27,9 +27,9 @@ class Preview:
     changes: int = 0
     actions: Counter[str] = field(default_factory=Counter)
     nodes: Counter[str] = field(default_factory=Counter)  # node -> times it left service
-    held: Counter[str] = field(default_factory=Counter)  # what kept us from acting -> nodes it kept
-    promoted: int = 0  # spares
-    incidents: list[Incident] = field(default_factory=list)  # without those that a better explanation absorbed
+    held: Counter[str] = field(default_factory=Counter)  # guard -> nodes that it held
+    promoted: int = 0  # promoted spares
+    incidents: list[Incident] = field(default_factory=list)  # without incidents that a better explanation absorbed
     steps: list[LifecycleStep] = field(default_factory=list)
 
 
@@ -53,7 +53,7 @@ def preview(
 
 
 def _moments(fleet: Fleet, since: float, until: float) -> list[float]:
-    """When time alone may bring something between two changes."""
+    """Times between two changes at which timers may decide."""
     policy = fleet.policy
     waits = (policy.shared_first_seconds, policy.shared_wait_seconds, policy.shared_seconds, HELD_RETEST_SECONDS)
     somebody_waits = any(node.held for node in fleet.nodes.values())

@@ -12,12 +12,12 @@ from holdfast.fleet.store import Store, StoreError
 from holdfast.model.lifecycle import Stage
 from holdfast.model.refusal import Refusal
 
-MOST_CHANGES = 100_000  # replayed; `until` says when there are more
+MOST_CHANGES = 100_000  # most changes of one replay; `until` is its end if there are more
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What the store recorded from `begin` on, and what the policy would have done with it."""
+    """The recorded changes from `begin` on, and the policy's decisions about them."""
 
     begin: float
     until: float | None
@@ -34,7 +34,7 @@ def pools(store_url: str) -> set[str]:
 
 
 def replay(file: str, since_seconds: float, store_url: str) -> Replay:
-    """With the default policy if no file is named."""
+    """Replays the history; with the default policy if no file is named."""
     policy = policy_file.load(file) if file else Policy()
     begin, most = time.time() - since_seconds, MOST_CHANGES
     with _read_only(store_url) as store:
@@ -48,7 +48,7 @@ def replay(file: str, since_seconds: float, store_url: str) -> Replay:
 
 @contextmanager
 def _read_only(store_url: str) -> Iterator[Store]:
-    """A preview must not migrate the schema under a controller of another version."""
+    """Opens the store read-only: a preview must not migrate the schema of a controller with another version."""
     try:
         store = Store.open_read_only(store_url)
         try:

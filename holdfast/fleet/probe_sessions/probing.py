@@ -1,7 +1,7 @@
-"""Probing between idle nodes: pairs, what a session proves, and the next step. Pure.
+"""Probing between idle nodes: chooses pairs, evaluates sessions, and decides the next step. Pure.
 
-A slow session makes suspects. A suspect meets known-good partners and fails only if it is slow again. What several
-nodes share (a trunk, a leaf) is one incident, and none of the nodes is to blame.
+The nodes of a slow session are suspects. A suspect is tested with known-good partners and fails only if it is slow
+again. If a shared part (a trunk, a leaf) is slow, one incident is opened on it, and no node fails.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ from holdfast.node.probes.isolation.isolation import SuspectPart
 CHECK = "probe.fabric"
 IDLE = (Stage.READY, Stage.SPARE)
 PLAN_SECONDS = 2.0
-RECHECKS = 48  # within a period, of a part that has an incident
-BACK_OFF_SECONDS = 600.0  # for a node that cannot take part: no torch, not allowed, cannot be reached
+RECHECKS = 48  # rechecks per period of a part with an incident
+BACK_OFF_SECONDS = 600.0  # pause of a node that cannot take part: no torch, not allowed, or unreachable
 MOST_TROUBLES = 1_000
 
 
 class Leaves(Mapping[str, str]):
-    """The leaf of every node, as its place says now."""
+    """The leaf of every node, from its current place."""
 
     def __init__(self, nodes: Mapping[str, NodeState]) -> None:
         self._nodes = nodes
@@ -46,7 +46,7 @@ class Leaves(Mapping[str, str]):
 
 
 class Probing:
-    """Belongs to the fleet and to its thread."""
+    """Probing of the fleet. Used only in the writer's thread."""
 
     def __init__(self, state: VerdictState, new_key: NewKey, proofs: Iterable[Proof] = ()) -> None:
         self._state = state
@@ -55,18 +55,18 @@ class Probing:
         self.sessions = ProbeSessions(new_key)
         self.runs = ProbeRuns(state.nodes, self.sessions.number, new_key)
         self.blame = Blame()
-        self.troubles: dict[str, tuple[float, str]] = {}  # node -> when it could not take part, and why
+        self.troubles: dict[str, tuple[float, str]] = {}  # node that could not take part -> (time, reason)
         self._new: list[Proof] = []
         self._plan_at = 0.0
-        self._learned = False  # a proof that `blame` does not know
-        self._blamed_after: dict[str, float] = {}  # the repairs that it knows
+        self._learned = False  # a proof is new to `blame`
+        self._blamed_after: dict[str, float] = {}  # node -> last repair that `blame` knows
         self._failing: set[str] = set()
         self._rechecked: dict[str, float] = {}
         for known in proofs:
             self._learn(known)
 
     def forget(self, node: str) -> None:
-        """What was found of parts that include it fades with its proofs."""
+        """Drops a removed node. Results of parts that include it expire with its proofs."""
         for known in (self.troubles, self._blamed_after, self._rechecked):
             known.pop(node, None)
         self._failing.discard(node)
@@ -147,7 +147,7 @@ class Probing:
         )
         return schedule.plan(situation, self.coverage, self.policy, now)
 
-    # What the proofs say
+    # Evaluation of the proofs
 
     def _learn(self, proven: Proof) -> None:
         self.coverage.add(proven)
@@ -174,15 +174,16 @@ class Probing:
         return node is not None and node.stage in IDLE
 
     def _fail(self, name: str, suspect: SuspectPart, now: float) -> list[LifecycleStep]:
-        """Like a failing check of the node: the same guards apply before a quarantine."""
-        notes = {proven_pair(one): one.note for one in self.coverage}  # its slowest rail, where there are several
+        """Fails a node, like a failing check: the same guards apply before a quarantine."""
+        notes = {proven_pair(one): one.note for one in self.coverage}  # the note names the slowest of several rails
         seen = tuple(f"slow: {one} with {other}: {notes.get((one, other), '')}" for one, other in suspect.evidence[:8])
         change = VerdictChange(at=now, check=CHECK, before="", after="fail", reason=summary(suspect), evidence=seen)
         self._state.current.take(name, change)
         return self._state.failed(name, change, now)
 
     def _pass(self, names: Iterable[str], now: float) -> None:
-        """No longer a suspect, or out of service: after repair and test a node starts without this verdict."""
+        """Ends the verdict of a node that is no longer suspect, or is out of service: it returns without this
+        verdict."""
         for name in names:
             change = VerdictChange(at=now, check=CHECK, before="fail", after="pass", reason="not proven slow since")
             self._state.current.take(name, change)
@@ -227,7 +228,8 @@ class Probing:
         return {name: node.offences[-1].at for name, node in self._state.nodes.items() if node.offences}
 
     def _note_trouble(self, session: ProbeSession, now: float) -> None:
-        """Blames the node that reported why it could not; else the one that got its order and did not answer."""
+        """Notes the node that caused a failed session: the one that reported a reason, or the one that did not
+        answer."""
         reported = {
             answer.about if answer.about in session.nodes else node: answer.reason
             for node, answer in session.answers.items()

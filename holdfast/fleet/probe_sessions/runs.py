@@ -32,9 +32,9 @@ class ProbeRun:
     reason: str
     key: str
     since: float
-    waits_since: float  # for a leader
-    leader: str = ""  # the first node that fetched its order: it is there
-    orders: dict[str, Order] = field(default_factory=dict)  # sent so far
+    waits_since: float  # time since which the run waits for a leader
+    leader: str = ""  # the first node that fetched its order, so its agent is alive
+    orders: dict[str, Order] = field(default_factory=dict)  # orders sent so far
     unable: dict[str, str] = field(default_factory=dict)  # node that cannot take part -> why
     at: str = ""  # the current step, as the leader reports it
     ended: float | None = None
@@ -45,7 +45,7 @@ class ProbeRuns:
     def __init__(self, nodes: Mapping[str, NodeState], number: Callable[[float], int], new_key: NewKey) -> None:
         self._nodes, self._number, self._new_key = nodes, number, new_key
         self._runs: dict[int, ProbeRun] = {}
-        self._of: dict[str, ProbeRun] = {}  # those under way, by node
+        self._of: dict[str, ProbeRun] = {}  # node -> its run
         self._cancelled: dict[str, list[int]] = {}
 
     def __contains__(self, node: str) -> bool:
@@ -58,7 +58,7 @@ class ProbeRuns:
         return self._runs.get(number)
 
     def refusal(self, names: Sequence[str]) -> str:
-        """Why these cannot be probed, in one sentence; '' if they can."""
+        """Why these nodes cannot be probed; '' if they can."""
         if not 2 <= len(set(names)) == len(names) <= MOST_NODES:
             return f"expected 2 to {MOST_NODES} different nodes, found {len(set(names))}"
         return next((why for name in names if (why := self._refusal_of(name))), "")
@@ -85,7 +85,7 @@ class ProbeRuns:
         return run
 
     def orders_for(self, node: str, policy: ProbePolicy, now: float) -> tuple[Order, ...]:
-        """Sent once to each node; the first that fetches its order leads."""
+        """The orders for a node, sent once. The first node that fetches its order leads."""
         run = self._of.get(node)
         if run is None or node in run.unable:
             return ()
@@ -123,7 +123,7 @@ class ProbeRuns:
         return tuple(self._cancelled.pop(node, ()))
 
     def answered(self, node: str, outcome: OrderOutcome, now: float) -> None:
-        """The leader reports progress and the result; any other node only why it cannot take part."""
+        """Takes an answer. The leader reports progress and the result; other nodes only why they cannot take part."""
         run = self._of.get(node)
         order = run.orders.get(node) if run else None
         if run is None or order is None or order.id != outcome.order:
@@ -136,7 +136,7 @@ class ProbeRuns:
             self._end(run, now, _decode(outcome.document))
 
     def _drop(self, run: ProbeRun, node: str, why: str, now: float) -> None:
-        """Without its leader, the run starts again with the next node that fetches its order."""
+        """Drops a node. Without its leader, the run restarts with the next node that fetches its order."""
         run.unable[node] = why if why.startswith(SET_UP) else f"{SET_UP}: {why}"
         if len(run.nodes) - len(run.unable) < 2:
             self._end(run, now, None)
@@ -149,7 +149,7 @@ class ProbeRuns:
             self._end(run, now, None)
 
     def tick(self, reports: Callable[[str], bool], timeout: float, now: float) -> None:
-        """Workloads come first: a node that is needed leaves at once. So does a leader whose agent is silent."""
+        """Removes nodes that a workload needs, and a leader whose agent is silent."""
         for run in set(self._of.values()):
             for name in [one for one in run.nodes if one not in run.unable]:
                 if self._needed(name):

@@ -1,7 +1,7 @@
 """Probe sessions in progress: two nodes, one order each. Pure.
 
 Sessions are in memory only. After a restart the controller forgets them, and agents end them at their deadline, so no
-stale order runs. The first node that fetches its order leads: it is there, and can say if the other does not come.
+stale order runs. The first node that fetches its order leads, because its agent is alive and can report a missing peer.
 """
 
 import math
@@ -23,7 +23,7 @@ NewKey = Callable[[], str]
 
 @dataclass(slots=True)
 class ProbeSession:
-    number: int  # of its first order; the second has the next
+    number: int  # number of its first order; the second order has the next number
     nodes: tuple[str, str]
     why: str
     since: float
@@ -58,9 +58,9 @@ class ProbeSession:
 class ProbeSessions:
     def __init__(self, new_key: NewKey) -> None:
         self._new_key = new_key
-        self._of: dict[str, ProbeSession] = {}  # by node
+        self._of: dict[str, ProbeSession] = {}  # node -> its session
         self._cancelled: dict[str, list[int]] = {}
-        self._spent: deque[tuple[float, str, float]] = deque()  # end, node, seconds
+        self._spent: deque[tuple[float, str, float]] = deque()  # (end, node, seconds)
         self._totals: dict[str, float] = {}
         self._numbers: count[int] | None = None
 
@@ -80,7 +80,8 @@ class ProbeSessions:
     def number(self, now: float) -> int:
         """An order id; the next one is free too."""
         if self._numbers is None:
-            # Above every stored action's id, and unlike those of an earlier controller: agents know orders by id.
+            # Higher than the ids of stored actions and of an earlier controller's orders, because agents recognise
+            # orders by id.
             self._numbers = count(int(now * 1e6), 2)
         return next(self._numbers)
 
@@ -89,7 +90,7 @@ class ProbeSessions:
         self._of.update(dict.fromkeys(nodes, session))
 
     def orders_for(self, node: str, policy: ProbePolicy, now: float) -> tuple[Order, ...]:
-        """Sent once: a node that missed its order is too late for the session anyway."""
+        """The orders for a node, sent once: a node that missed its order is too late for the session."""
         session = self._of.get(node)
         if session is None or node in session.sent_at:
             return ()
@@ -100,7 +101,7 @@ class ProbeSessions:
         return tuple(self._cancelled.pop(node, ()))
 
     def answered(self, node: str, outcome: OrderOutcome, now: float) -> ProbeSession | None:
-        """The session, once it is complete: both have answered, or one refused."""
+        """Takes an answer; returns the session if it is complete: both have answered, or one refused."""
         session = self._of.get(node)
         if session is None or node not in session.orders or session.orders[node].id != outcome.order:
             return None
@@ -119,7 +120,7 @@ class ProbeSessions:
         return late
 
     def leave(self, nodes: Iterable[str], now: float) -> None:
-        """These nodes are needed: their sessions end, and their agents learn it with the next acknowledgement."""
+        """Ends the sessions of these nodes, because work needs them. The next acknowledgement informs their agents."""
         for node in nodes:
             if node in self._of:
                 self._end(self._of[node], now, cancel=True)
@@ -136,7 +137,7 @@ class ProbeSessions:
 
 
 def proof(session: ProbeSession, now: float) -> Proof | None:
-    """The slower of the two answers counts. None where one could not measure: that says nothing about the fabric."""
+    """The proof of a session: the slower of the two answers. None if a node could not measure."""
     answers = list(session.answers.values())
     rates = [answer.bytes_per_second for answer in answers if answer.bytes_per_second is not None]
     if len(answers) < len(session.nodes) or not all(answer.ok for answer in answers) or not rates:

@@ -11,7 +11,7 @@ from holdfast.fleet.probe_sessions.runs import ProbeRun
 from holdfast.model.wire.probe import Proof, SweepRequest
 
 MOST_HISTORY = 400
-MOST_PAIRS = 2_080  # 64 leaves; a fleet of 12,500 nodes has 76,000 pairs, which no reader can take in
+MOST_PAIRS = 2_080  # pairs of 64 leaves; a fleet of 12,500 nodes has 76,000 pairs, too many to show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class ProbeTroubleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofView:
-    """Two nodes met and measured."""
+    """A measurement between two nodes."""
 
     at: float
     one: str
@@ -155,7 +155,7 @@ def view(probing: Probing, now: float) -> ProbesView:
 
 
 def _pairs(probing: Probing, now: float) -> tuple[int, dict[tuple[str, str], Proof]]:
-    """How many pairs of leaves there are, and the last proof of those that met within the period."""
+    """Number of pairs of leaves, and the last proof of each pair within the period."""
     known = _known(probing)
     own = sum(nodes >= 2 for nodes in known.values())
     since = now - probing.policy.period_seconds

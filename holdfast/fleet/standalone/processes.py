@@ -25,7 +25,7 @@ class StandaloneProcess:
 
     @property
     def failure(self) -> str:
-        """How it ended; '' while it runs."""
+        """How the process ended; '' while it runs."""
         code = self.process.poll()
         if code is None:
             return ""
@@ -37,7 +37,7 @@ Children = list[StandaloneProcess]
 
 @contextmanager
 def lock(state: Path) -> Iterator[None]:
-    """Raises Refusal with the id of the process that uses the directory already."""
+    """Locks the directory. Raises Refusal with the id of a process that uses it already."""
     path = state / "up.lock"
     try:
         held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -69,10 +69,10 @@ def stopped_afterwards() -> Iterator[Children]:
 
 
 def start(name: str, module: str, *arguments: str, secrets: Mapping[str, str] | None = None) -> StandaloneProcess:
-    """`secrets` go into its environment: every user of the machine can read a command line."""
+    """Starts a process. `secrets` go into its environment, because every user can read a command line."""
     python = [sys.executable, "-P", "-m"]
     command = [*python, child.__name__, str(os.getpid()), *python, module, *arguments]
-    # A session of its own: Ctrl-C reaches us alone, and we stop the children.
+    # In a new session, so that Ctrl-C reaches only us, and we stop the children.
     environ = {**os.environ, **ENVIRONMENT, **(secrets or {})}
     return StandaloneProcess(
         name, subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -80,7 +80,7 @@ def start(name: str, module: str, *arguments: str, secrets: Mapping[str, str] | 
 
 
 def agent_config(address: str, join: str, state: Path) -> Path:
-    """Of this machine's own agent; /etc/holdfast/holdfast.toml is left to `holdfast agent`."""
+    """The configuration of this machine's agent. It does not use /etc/holdfast/holdfast.toml of `holdfast agent`."""
     home = state / "agent"
     make_private(home)
     bootstrap.write_private(home / "join.token", join + "\n")

@@ -60,7 +60,7 @@ class UpOptions:
 
 
 class Output(Protocol):
-    """Where progress is shown."""
+    """Receives progress messages."""
 
     def step(self, text: str) -> None: ...
 
@@ -68,7 +68,7 @@ class Output(Protocol):
 
 
 def run(options: UpOptions, output: Output) -> Summary | None:
-    """Blocks until it is stopped or its time is over; then every process it started has ended."""
+    """Runs until it is stopped or its time is over, and ends every process that it started."""
     simulated = options.simulation
     state = state_directory() / "demo" if simulated else state_directory()
     make_private(state)
@@ -160,7 +160,7 @@ def _ready(
         output.step("this machine's agent starts")
         config = agent_config(address, tokens.join, state)
         watch.children.append(start("this machine's agent", launch.MODULE, "--config", str(config)))
-    output.ready(address, "" if fleet else tokens.viewer, state / ADMIN_FILE)  # a demo is read without a token
+    output.ready(address, "" if fleet else tokens.viewer, state / ADMIN_FILE)  # reading a demo needs no token
     if options.seconds:
         asyncio.get_running_loop().call_later(options.seconds, signal.raise_signal, signal.SIGTERM)
     watch.poll()
@@ -183,7 +183,7 @@ class ProcessWatch:
             asyncio.get_running_loop().call_later(POLL_SECONDS, self.poll)
 
     async def end(self) -> None:
-        """The fleet ends first, so that it does not complain about a controller that is gone."""
+        """Ends the fleet first, so that it does not report a missing controller."""
         self._ending = True
         for child in self.children:
             child.process.terminate()
@@ -198,6 +198,6 @@ def _policy(state: Path) -> str:
 
 
 def _delete_store(state: Path) -> None:
-    """Every demo starts with an empty history."""
+    """Deletes the store: every demo starts with an empty history."""
     for name in ("holdfast.db", "holdfast.db-wal", "holdfast.db-shm"):
         (state / name).unlink(missing_ok=True)

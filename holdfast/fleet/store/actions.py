@@ -1,7 +1,7 @@
-"""Actions from proposal to outcome. The leader claims each; a new leader may claim what a dead one left.
+"""Actions from proposal to outcome. The leader claims each; a new leader may claim the open ones of a dead leader.
 
-An action whose back end cannot be read is marked as begun before it is performed. One that was begun and not ended
-may have run: whoever claims it next is reported so, and does not simply perform it again.
+If its back end cannot be read, an action is marked as begun before it is performed. An action that was begun and not
+ended may have run: the next leader that claims it learns this, and does not simply perform it again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _take = (
     )
 )
 _NEW = ("key", "node", "verb", "cause", "reason", "at", "state", "attempts", "due_at", "detail")
-# On PostgreSQL all rows are one parameter: one for each value costs the client six times as much.
+# On PostgreSQL all rows are one parameter, because a parameter per value takes six times as long.
 _propose_many = text(
     f"INSERT INTO actions ({', '.join(_NEW)}) SELECT * FROM {given(actions, _NEW, 'given')} "
     "ON CONFLICT (key) DO NOTHING RETURNING id, node, attempts, at"
@@ -57,7 +57,7 @@ def has_open(connection: Connection, node: str, verbs: Sequence[Verb]) -> bool:
 
 
 def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> None:
-    """An action whose key is known is the same action: it is not proposed again."""
+    """Proposes actions. An action with a known key is the same action and is not proposed again."""
     if not proposed:
         return
     rows = [_row(action) for action in proposed]
@@ -121,7 +121,7 @@ def adopt(connection: Connection, epoch: int) -> int:
     fence(connection, epoch)
     left = update(actions).where(actions.c.state == Outcome.CLAIMED.value).values(due_at=0.0)
     adopted = connection.execute(left).rowcount
-    # A pause before the next try is by its leader's clock, which may be ahead of ours.
+    # The pause before the next try uses the old leader's clock, which may be ahead of ours.
     connection.execute(update(actions).where(actions.c.state == Outcome.PROPOSED.value).values(due_at=0.0))
     return adopted
 
@@ -176,7 +176,7 @@ def _refuse_if_open(connection: Connection, action_id: int, epoch: int) -> None:
 
 
 def latest(connection: Connection, node: str | None, most: int) -> list[StoredAction]:
-    """Newest first."""
+    """The latest actions, newest first."""
     asked = select(actions).order_by(actions.c.id.desc()).limit(most)
     if node is not None:
         mine = select(action_steps.c.action).where(action_steps.c.node == clean(node))

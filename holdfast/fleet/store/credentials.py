@@ -31,7 +31,7 @@ def token_hash(token: str) -> str:
 
 def add(connection: Connection, credential: Credential) -> None:
     row = {**asdict(credential), "name": clean(credential.name), "role": credential.role.value}
-    del row["vouched"]  # that no row of `pending` names it says so
+    del row["vouched"]  # vouched: no row of `pending` names it
     connection.execute(credentials.insert(), row)
 
 
@@ -59,8 +59,8 @@ def revoke(connection: Connection, hashed: str, now: float) -> int:
 
 
 def revoke_all(connection: Connection, kind: CredentialKind, name: str, now: float) -> int:
-    """Revokes all credentials of a node or of a user; returns how many ended. Nodes and users may share a name, because
-    whoever enrols a node chooses it."""
+    """Revokes all credentials of a node or of a user; returns how many ended. A node may have a user's name, because it
+    is chosen at enrolment."""
     wanted = clean(name)
     if kind is CredentialKind.NODE:
         connection.execute(delete(pending).where(pending.c.name == wanted))
@@ -134,7 +134,7 @@ def add_pending(connection: Connection, one: PendingNode) -> None:
 
 
 def find_pending(connection: Connection, name: str | None, most: int) -> list[PendingNode]:
-    """The oldest first."""
+    """Pending nodes, the oldest first."""
     asked = select(pending).order_by(pending.c.at).limit(most)
     rows = connection.execute(asked if name is None else asked.where(pending.c.name == clean(name))).mappings()
     return [PendingNode(**{**row, "place": decode(row["place"], dict[str, str])}) for row in rows]

@@ -16,8 +16,7 @@ log = logging.getLogger("holdfast.fleet.store")
 
 
 class Kept:
-    """One connection for writing, several for reading. An operation that fails raises StoreError, and nothing was
-    written."""
+    """One connection for writing, several for reading. A failed operation raises StoreError and writes nothing."""
 
     def __init__(self, writer: Engine, reader: Engine) -> None:
         self._writer, self._reader = writer, reader
@@ -29,7 +28,7 @@ class Kept:
 
     @classmethod
     def open(cls, url: str) -> Self:
-        """Open and bring the schema up to date."""
+        """Opens the database and migrates the schema."""
         with one_sentence(url.rpartition("@")[2]):
             parsed = engine.parse(url)
             engine.make_private(parsed)

@@ -1,4 +1,4 @@
-"""Documents that are stored whole, one row each: asset records of nodes, seam documents, counters of training jobs."""
+"""Documents, one row each: asset records of nodes, seam documents, counters of training jobs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,14 +21,14 @@ def save_assets(connection: Connection, node: str, record: AssetRecord, at: floa
 
 
 def assets_of(connection: Connection, node: str) -> AssetRecord:
-    """Empty where nothing is known."""
+    """The asset record of a node; empty if unknown."""
     asked = select(asset_records.c.body).where(asset_records.c.node == clean(node))
     body = connection.execute(asked).scalar_one_or_none()
     return decode(body, AssetRecord) if body else AssetRecord()
 
 
 def save_seam_documents(connection: Connection, kind: str, documents: Mapping[str, str], at: float) -> None:
-    """By kind and name: learned baselines, announced work."""
+    """Saves documents by kind and name: learned baselines, announced work."""
     for name, body in documents.items():
         _remove(connection, kind, name)
         connection.execute(insert(seam_documents).values(kind=kind, name=name, at=at, body=body))
@@ -49,7 +49,7 @@ def _remove(connection: Connection, kind: str, name: str) -> int:
 
 
 def save_trainings(connection: Connection, reported: Sequence[Training]) -> None:
-    """Each job at most once."""
+    """Saves counters of jobs; each job at most once."""
     rows = [
         {"name": clean(one.name), "owner": clean(one.owner), "at": one.at, "body": clean(one.body)} for one in reported
     ]

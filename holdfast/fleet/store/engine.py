@@ -11,7 +11,8 @@ from holdfast.runtime.clock import now
 
 SCHEMES = "sqlite:///PATH or postgresql+psycopg://USER@HOST/DATABASE"
 BUSY_SECONDS = 10
-# A leader that falls asleep inside a transaction holds the leader's row: the server ends it, so that another can lead.
+# A leader that is suspended inside a transaction locks the leader's row. The server ends the transaction, so that
+# another controller can lead.
 IDLE_IN_TRANSACTION_MS = 3_000
 STATEMENT_MS = 30_000
 LOCK_MS = 8_000
@@ -56,7 +57,7 @@ def _engine(url: URL, *, read_only: bool, **pool: int) -> Engine:
     }
     timeout = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    # A question is one statement: a transaction around it would double what it costs.
+    # A read is one statement; a transaction around it would double its cost.
     level = {"isolation_level": "AUTOCOMMIT"} if read_only else {}
     arguments = {**timeout, "tcp_user_timeout": 10_000, "options": options}
     return create_engine(url, connect_args=arguments, **level, **pool)
@@ -67,9 +68,9 @@ def _sqlite(url: URL, *, read_only: bool, **pool: int) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # transactions begin where `begin` below says, not where the driver guesses
+        connection.isolation_level = None  # `begin` below starts transactions, not the driver
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk; group commit makes it cheap
+        connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk; batches make it cheap
         connection.execute(f"PRAGMA query_only = {'ON' if read_only else 'OFF'}")
 
     @event.listens_for(engine, "begin")
@@ -80,7 +81,7 @@ def _sqlite(url: URL, *, read_only: bool, **pool: int) -> Engine:
 
 
 def must_be_there(url: URL) -> None:
-    """Raises if the file is missing. SQLite would create an empty one."""
+    """Raises an error if the file is missing, because SQLite would create an empty one."""
     if url.get_backend_name() == "sqlite" and not os.path.exists(url.database or ""):
         raise StoreError(f"store {url.database}: there is no such file")
 

@@ -15,7 +15,7 @@ from holdfast.model.records import HistoryLine, HistoryPage
 
 MOST_LINES = 1_000
 LARGEST_ID = 2**63
-Place = tuple[float, int, int]  # time, chapter, id: the order of the history, and where a page ends
+Place = tuple[float, int, int]  # (time, chapter, id): the order of the history, and the cursor of a page
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def save(connection: Connection, record: ItemRecord, note: ItemNote) -> None:
 
 
 def keep(connection: Connection, replaced: Sequence[str], kept: Sequence[ItemRecord]) -> None:
-    """Records of items that appeared or ended. Notes follow an item to its new key."""
+    """Saves records of items that appeared or ended. Notes move with an item to its new key."""
     for before, record in zip(replaced, kept, strict=True):
         if before != record.key:
             connection.execute(delete(inbox).where(inbox.c.key == clean(before)))
@@ -47,7 +47,7 @@ def records(connection: Connection, keys: Sequence[str]) -> dict[str, ItemRecord
 
 
 def notes(connection: Connection, key: str, most: int) -> list[ItemNote]:
-    """Newest first."""
+    """Notes, newest first."""
     asked = select(inbox_notes).where(inbox_notes.c.item == clean(key)).order_by(inbox_notes.c.id.desc()).limit(most)
     return [
         ItemNote(key=row.item, at=row.at, who=row.who, action=ItemAction(row.action), text=row.text)

@@ -1,4 +1,4 @@
-"""Leadership: every write names its epoch, and the epoch is checked at commit. A lock alone is no fence."""
+"""Leadership: every write names its epoch, which is checked at commit. A lock alone does not stop an old leader."""
 
 from sqlalchemy import Connection, select, update
 
@@ -8,7 +8,7 @@ from holdfast.fleet.store.errors import StaleEpoch
 from holdfast.fleet.store.schema import leader
 from holdfast.model.records import Leader
 
-FENCED = "holdfast.fenced"  # the epoch that was found to lead, in the transaction that runs
+FENCED = "holdfast.fenced"  # the leading epoch, cached in the current transaction
 
 
 def lead(connection: Connection, holder: str, now: float | None, lease_seconds: float) -> int | None:
@@ -19,7 +19,7 @@ def lead(connection: Connection, holder: str, now: float | None, lease_seconds: 
     connection.execute(insert_into(connection, leader).on_conflict_do_nothing(), vacant)
     found = connection.execute(select(leader).with_for_update()).one()
     if found.holder not in ("", holder) and found.until > moment:
-        if found.until > moment + lease_seconds:  # the clock was set back: a lease never lasts longer than a lease
+        if found.until > moment + lease_seconds:  # the clock was set back: a lease never lasts longer than its length
             connection.execute(update(leader).values(until=moment + lease_seconds))
         return None
     # Epochs follow the clock so that they also rise across a restore of yesterday's store.
@@ -46,8 +46,8 @@ def current(connection: Connection) -> Leader | None:
 
 
 def fence(connection: Connection, epoch: int) -> None:
-    """Raises unless this epoch leads. Nobody else can take the lead until the transaction ends, so one check is
-    enough."""
+    """Raises an error unless this epoch leads. No other controller can take the lead until the transaction ends, so one
+    check is enough."""
     if connection.info.get(FENCED) == epoch:
         return
     found = connection.execute(select(leader.c.epoch).with_for_update(read=True)).scalar_one_or_none()

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from holdfast.fleet.store.errors import StoreError
 
 HERE = Path(__file__).parent / "migrations"
-MAINTENANCE_LOCK = 7_103_562  # any number, the same in every controller
+MAINTENANCE_LOCK = 7_103_562  # an arbitrary number, equal in all controllers
 
 
 def config(connection: Connection) -> Config:
@@ -34,7 +34,7 @@ def migrate(connection: Connection) -> None:
 
 
 def must_be_current(connection: Connection) -> None:
-    """For readers: changes nothing, raises StoreError if the schema differs."""
+    """Checks the schema for readers. Raises StoreError if it differs; changes nothing."""
     known = ScriptDirectory.from_config(config(connection))
     found = MigrationContext.configure(connection).get_current_revision()
     _refuse_newer(connection, known, found)
@@ -55,6 +55,6 @@ def _refuse_newer(connection: Connection, known: ScriptDirectory, found: str | N
 
 
 def alone(connection: Connection) -> None:
-    """Two controllers never change the schema at once. SQLite's write transaction is that lock already."""
+    """Locks out other controllers during a migration. SQLite's write transaction is that lock already."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAINTENANCE_LOCK})

@@ -13,7 +13,7 @@ from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.lifecycle import NodeEvent, NodeState, Stage
 from holdfast.model.records import CredentialKind, LifecycleStep, Transition
 
-NAMES_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
+NAMES_AT_ONCE = 500  # bounded, so that a statement stays within the limits of the engines
 _REPLACED = (
     "ON CONFLICT (name) DO UPDATE "
     "SET stage = excluded.stage, pool = excluded.pool, since = excluded.since, body = excluded.body"
@@ -41,7 +41,7 @@ def nodes_of(connection: Connection, names: Sequence[str]) -> list[NodeState]:
 
 
 def forget(connection: Connection, names: Sequence[str], now: float) -> None:
-    """Deletes nodes with their verdicts, sessions, asset records and credentials. Their history goes when it is old."""
+    """Deletes nodes with their verdicts, sessions, asset records and credentials. Retention deletes their history."""
     for start in range(0, len(names), NAMES_AT_ONCE):
         some = [clean(name) for name in names[start : start + NAMES_AT_ONCE]]
         connection.execute(delete(nodes).where(nodes.c.name.in_(some)))
@@ -53,7 +53,7 @@ def forget(connection: Connection, names: Sequence[str], now: float) -> None:
 
 
 def since(connection: Connection, at: float, most: int) -> list[Transition]:
-    """The fleet's steps from a time on, oldest first: what a policy preview replays."""
+    """The fleet's steps from a time on, oldest first, for a policy preview."""
     order = (transitions.c.at, transitions.c.id)
     asked = select(transitions).where(transitions.c.at >= at).order_by(*order).limit(most)
     return [_transition(row) for row in connection.execute(asked)]

@@ -14,7 +14,7 @@ from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
 from holdfast.model.records import AuditEntry
 
-JobKey = tuple[str, str, str]  # source, id, step
+JobKey = tuple[str, str, str]  # (source, id, step)
 of_job = and_(job_nodes.c.source == jobs.c.source, job_nodes.c.id == jobs.c.id, job_nodes.c.step == jobs.c.step)
 _REPLACE = "ON CONFLICT (id) DO UPDATE SET " + ", ".join(
     f"{column.name} = excluded.{column.name}" for column in incidents.columns if column.name != "id"
@@ -27,7 +27,7 @@ _forget_nodes = delete(job_nodes).where(
 
 
 def save_jobs(connection: Connection, reported: Sequence[Job]) -> None:
-    """Stores jobs as their source reports them now, replacing the earlier state."""
+    """Stores the current state of jobs; it replaces the earlier one."""
     latest = {(clean(job.source), clean(job.id), clean(job.step)): job for job in reported}
     if not latest:
         return
@@ -51,8 +51,7 @@ def save_jobs(connection: Connection, reported: Sequence[Job]) -> None:
 def find_jobs(
     connection: Connection, node: str | None, since: float | None, most: int, until: float | None = None
 ) -> list[Job]:
-    """Latest start first: of one node or of all, those that have not ended or ended after `since`, and had started
-    by `until`."""
+    """Jobs of one node or of all, latest start first. They started by `until`, and run or ended after `since`."""
     asked = select(jobs.c.body).order_by(jobs.c.started.desc().nulls_last(), jobs.c.id.desc(), jobs.c.step).limit(most)
     if node is not None:
         asked = asked.join(job_nodes, of_job).where(job_nodes.c.node == clean(node))
@@ -84,7 +83,7 @@ def _incident_row(incident: Incident) -> dict[str, Any]:
 
 
 def find_incidents(connection: Connection, state: IncidentState | None, most: int | None) -> list[Incident]:
-    """Newest first; `most` None is all."""
+    """Incidents, newest first; `most` None: all."""
     asked = select(incidents).order_by(incidents.c.opened.desc(), incidents.c.id.desc()).limit(most)
     if state is not None:
         asked = asked.where(incidents.c.state == state.value)
@@ -92,7 +91,7 @@ def find_incidents(connection: Connection, state: IncidentState | None, most: in
 
 
 def find_incident(connection: Connection, wanted: str) -> Incident | None:
-    """By its id, or the newest of a subject."""
+    """The incident with this id, or the newest one of a subject."""
     asked = select(incidents).where(or_(incidents.c.id == clean(wanted), incidents.c.subject == clean(wanted)))
     row = connection.execute(asked.order_by(incidents.c.opened.desc()).limit(1)).first()
     return _incident(row) if row is not None else None
@@ -103,7 +102,7 @@ def write_audit(connection: Connection, entries: Sequence[AuditEntry]) -> None:
 
 
 def read_audit(connection: Connection, since: float, most: int) -> list[AuditEntry]:
-    """Newest first."""
+    """Audit entries, newest first."""
     newest = select(audit).where(audit.c.at >= since).order_by(audit.c.at.desc(), audit.c.id.desc()).limit(most)
     return [
         AuditEntry(

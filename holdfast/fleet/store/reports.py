@@ -12,10 +12,10 @@ from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report, ReportMark, VerdictChange, is_current
 
-Key = tuple[str, str]  # node, session
-Held = tuple[StoredSequence, float | None]  # the numbers stored, the last heartbeat
+Key = tuple[str, str]  # (node, session)
+Held = tuple[StoredSequence, float | None]  # (stored numbers, last heartbeat)
 MOST_KNOWN = 100_000
-KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
+KEYS_AT_ONCE = 500  # bounded, so that a statement stays within the limits of the engines
 
 _NEW = ReportMark(*(literal_column(f"excluded.{name}") for name in ReportMark._fields))
 _IF_CURRENT = (
@@ -73,7 +73,7 @@ def _lock_sessions(connection: Connection, keys: list[Key], now: float, known: s
         known.clear()
     _insert_missing(connection, [key for key in keys if key not in known], now)
     held = _read_all(connection, keys)
-    lost = [key for key in keys if key not in held]  # forgotten by retention, or never committed
+    lost = [key for key in keys if key not in held]  # deleted by retention, or never committed
     _insert_missing(connection, lost, now)
     known.update(keys)
     return held | _read_all(connection, lost)
@@ -173,8 +173,8 @@ def heartbeats(connection: Connection) -> dict[str, float]:
 
 
 def current_verdicts(connection: Connection, names: Sequence[str] | None = None) -> dict[str, list[VerdictChange]]:
-    """The latest verdict of every check, by node; of all nodes without names. A row per node comes back, not one per
-    verdict: a fleet has half a million, and a new leader reads them all before it takes a report."""
+    """The latest verdict of every check by node; without names, of all nodes. The query returns a row per node, not per
+    verdict, because a fleet has half a million verdicts and a new leader reads them all first."""
     if names is None:
         return _decoded(connection, _verdicts_by_node(connection))
     found: dict[str, list[VerdictChange]] = {}
@@ -211,7 +211,7 @@ def marks(connection: Connection) -> NewestRows:
 
 
 def changed_after(connection: Connection, marks: NewestRows, most: int) -> tuple[set[str], NewestRows]:
-    """Nodes with new verdicts or transitions, and where to continue. Reads a bounded number of rows of each."""
+    """Nodes with new verdicts or transitions, and the cursor. Reads a bounded number of rows of each table."""
     names: set[str] = set()
     ids = []
     for table, after in ((verdict_changes, marks.change), (transitions, marks.transition)):
@@ -242,12 +242,12 @@ def _read_change(row: Any) -> VerdictChange:
 
 
 def has_all_before(connection: Connection, node: str, session: str, seq: int) -> bool:
-    """Whether every report of this session before that number is stored."""
+    """Whether every earlier report of this session is stored."""
     return _seen(connection, node, session).has_all_before(seq)
 
 
 def newest(connection: Connection, node: str, session: str) -> int:
-    """The highest number stored of this session; 0 if there is none."""
+    """The highest stored number of this session; 0 without one."""
     return _seen(connection, node, session).newest
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
-Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts only INTEGER PRIMARY KEY up by itself
+Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for INTEGER PRIMARY KEY
 _OPEN = text("state IN ('proposed', 'claimed')")
 
 
@@ -38,11 +38,11 @@ def _time(name: str, *, nullable: bool = False) -> Column[float]:
 
 
 def _by_node_and_time(table: str) -> Index:
-    """Indexes that keep a node's history cheap, however much is stored of other nodes."""
+    """Indexes for the history of one node, whose cost does not depend on other nodes."""
     return Index(f"{table}_story", "node", "at", "id")
 
 
-# Agents' reports. `stored_at` is the controller's clock: partitions and retention go by it, an agent's may be wrong.
+# Agents' reports. Partitions and retention use `stored_at` (the controller's clock), because an agent's may be wrong.
 sessions = Table("sessions", metadata, _text("node", key=True), _text("session", key=True), _text("seen"),
                  _time("stored_at"), _time("heartbeat_at", nullable=True))  # fmt: skip
 events = Table("events", metadata, _id(), _time("stored_at"), _text("node"), _time("at"), _text("kind"),
@@ -56,7 +56,7 @@ verdicts = Table("verdicts", metadata, _text("node", key=True), _text("check_nam
                  Column("seq", BigInteger, nullable=False), _time("at"), _text("body"))  # fmt: skip
 PARTITIONED = (events, verdict_changes)
 
-# What became of nodes, and what was done about it.
+# Nodes, their transitions and actions.
 nodes = Table("nodes", metadata, _text("name", key=True), _text("stage"), _text("pool"), _time("since"), _text("body"))
 transitions = Table("transitions", metadata, _id(), _text("node"), _time("at"), _text("from_stage"), _text("to_stage"),
                     _text("kind"), _text("cause"), _text("reason"), _text("said_by"),
@@ -74,11 +74,11 @@ action_steps = Table("action_steps", metadata, _id(), Column("action", BigIntege
 leader = Table("leader", metadata, Column("id", Integer, primary_key=True, autoincrement=False), _text("holder"),
                Column("epoch", BigInteger, nullable=False), _time("until"))  # fmt: skip
 
-# What probe sessions of two nodes proved of the fabric between them.
+# Results of probe sessions between two nodes.
 proofs = Table("proofs", metadata, _id(), _time("at"), _text("one"), _text("other"), _time("bytes_per_second"),
                _text("note"), Index("proofs_at", "at", "id"))  # fmt: skip
 
-# Jobs, incidents, people.
+# Jobs, incidents, users.
 jobs = Table("jobs", metadata, _text("source", key=True), _text("id", key=True), _text("step", key=True),
              _text("account"), _text("state"), _time("started", nullable=True), _time("ended", nullable=True),
              _text("body"), Index("jobs_started", "started"))  # fmt: skip

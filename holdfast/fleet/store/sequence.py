@@ -4,14 +4,14 @@ MOST_RANGES = 1_000
 
 
 class StoredSequence:
-    """The numbers stored so far. A gap costs one range, however long it is."""
+    """The numbers stored so far. A gap of any length costs one range."""
 
     def __init__(self, text: str = "") -> None:
         pairs = (part.split("-") for part in text.split(",") if part)
         self._ranges = [(int(low), int(high)) for low, high in pairs]
 
     def add(self, number: int) -> bool:
-        """Adds a number; False if it was known. Numbers in order, nearly all, change only the last range."""
+        """Adds a number; False if it was known. Most numbers come in order and change only the last range."""
         ranges = self._ranges
         if ranges and number == ranges[-1][1] + 1:
             ranges[-1] = (ranges[-1][0], number)
@@ -30,7 +30,7 @@ class StoredSequence:
         return number <= 1 or any(low <= 1 and number - 1 <= high for low, high in self._ranges[:1])
 
     def gaps(self) -> list[tuple[int, int]]:
-        """The numbers between that never came."""
+        """The missing numbers in between."""
         return [(a[1] + 1, b[0] - 1) for a, b in zip(self._ranges, self._ranges[1:], strict=False)]
 
     def __str__(self) -> str:

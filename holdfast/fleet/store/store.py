@@ -40,7 +40,7 @@ from holdfast.model.records import (
 from holdfast.model.wire.probe import Proof
 from holdfast.model.wire.report import Report, VerdictChange
 
-LEASE_SECONDS = 60.0  # how long a claimed action is its claimer's, longer than any actuator is given
+LEASE_SECONDS = 60.0  # length of a claim on an action; longer than the timeout of every back end
 
 
 class Store(Kept):
@@ -48,8 +48,8 @@ class Store(Kept):
 
     def __init__(self, writer: Engine, reader: Engine) -> None:
         super().__init__(writer, reader)
-        self._sessions: set[reports.Key] = set()  # those that have a row already
-        self._recorded: dict[reports.Key, StoredSequence] = {}  # by the latest batch
+        self._sessions: set[reports.Key] = set()  # sessions with a row
+        self._recorded: dict[reports.Key, StoredSequence] = {}  # sessions of the latest batch
 
     # Reports
 
@@ -67,7 +67,7 @@ class Store(Kept):
             return reports.heartbeats(connection)
 
     def changes(self, since: float, most: int = 100_000) -> list[tuple[str, VerdictChange]]:
-        """Verdict changes of all nodes from a time on, oldest first: what a policy preview replays."""
+        """Verdict changes of all nodes from a time on, oldest first, for a policy preview."""
         with self._reading() as connection:
             return reports.changes_since(connection, since, most)
 
@@ -101,7 +101,7 @@ class Store(Kept):
             return reports.has_all_before(connection, node, session, seq)
 
     def newest_report(self, node: str, session: str) -> int:
-        """The highest number of a session that was committed; 0 if there is none."""
+        """The highest committed number of a session; 0 without one."""
         with self._reading() as connection:
             return reports.newest(connection, node, session)
 
@@ -177,7 +177,7 @@ class Store(Kept):
             if self._joined is None:
                 actions.note(connection, steps)
             else:
-                self._steps += steps  # noted together when the batch ends
+                self._steps += steps  # recorded together at the end of the batch
             return bool(steps)
 
     def open_actions(self) -> dict[tuple[str, ...], float]:
@@ -186,7 +186,7 @@ class Store(Kept):
             return actions.open_by_verb(connection)
 
     def has_open_action(self, node: str, verbs: Sequence[Verb]) -> bool:
-        """Within the batch, if one is written."""
+        """Whether the node has such an open action; inside a batch, its own writes count."""
         with self._writing() as connection:
             return actions.has_open(connection, node, verbs)
 
@@ -212,7 +212,7 @@ class Store(Kept):
         with self._reading() as connection:
             return leadership.current(connection)
 
-    # Jobs, incidents, proofs, people
+    # Jobs, incidents, proofs, users
 
     def save_jobs(self, jobs: Sequence[Job]) -> None:
         with self._writing() as connection:
@@ -225,7 +225,7 @@ class Store(Kept):
             return records.find_jobs(connection, node, since, most, until)
 
     def save_incidents(self, reported: Sequence[Incident], epoch: int) -> None:
-        """Each at most once."""
+        """Saves incidents, each at most once."""
         with self._writing() as connection:
             records.save_incidents(connection, reported, epoch)
 
@@ -276,7 +276,7 @@ class Store(Kept):
             documents.save_trainings(connection, reported)
 
     def trainings(self, most: int) -> list[Training]:
-        """The newest first."""
+        """Counters of training jobs, the newest first."""
         with self._reading() as connection:
             return documents.newest_trainings(connection, most)
 
@@ -285,7 +285,7 @@ class Store(Kept):
             inbox.save(connection, record, note)
 
     def keep_items(self, replaced: Sequence[str], kept: Sequence[ItemRecord]) -> None:
-        """`replaced`: the keys under which they were stored before."""
+        """Saves records of items. `replaced`: their earlier keys."""
         with self._writing() as connection:
             inbox.keep(connection, replaced, kept)
 
@@ -298,12 +298,12 @@ class Store(Kept):
             return inbox.records(connection, keys)
 
     def item_records_in_batch(self, keys: Sequence[str]) -> dict[str, ItemRecord]:
-        """For the writer: what its batch wrote counts, so that two updates of one item in a batch both stay."""
+        """For the writer: includes records that its batch has saved, so that two updates of one item both stay."""
         with self._writing() as connection:
             return inbox.records(connection, keys)
 
     def item_notes(self, key: str, most: int = 200) -> list[ItemNote]:
-        """Newest first."""
+        """Notes of an item, newest first."""
         with self._reading() as connection:
             return inbox.notes(connection, key, most)
 
@@ -376,7 +376,7 @@ class Store(Kept):
             credentials.add_pending(connection, one)
 
     def end_pending(self, token_hash: str) -> bool:
-        """Ends the waiting of a node; True if it was pending. Its credential is vouched for from now on, unless it
+        """Ends the pending state of a node; True if it was pending. From now on its credential is approved, unless it
         is also revoked."""
         with self._writing() as connection:
             return credentials.end_pending(connection, token_hash)

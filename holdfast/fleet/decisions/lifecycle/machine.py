@@ -56,7 +56,8 @@ def _eviction(verb: Verb, now: float, policy: Policy) -> dict[str, Any]:
 
 
 def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
-    """A held node keeps the reason of its hold, and a node that an operator took out keeps the operator's reason."""
+    """The reason after an event. A held node keeps the reason of its hold, and a node that an operator took out keeps
+    the operator's reason."""
     if node.held or (event.kind is _H.EMPTIED and node.cause == OPERATOR):
         return node.reason
     return event.reason or move.text
@@ -134,12 +135,12 @@ def _removed_at_once(node: NodeState, event: NodeEvent, policy: Policy, move: Mo
 
 
 def _operators_own(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    """A re-test does not end an operator's quarantine."""
+    """Keeps an operator's quarantine after a re-test."""
     return Move(None, (), "quarantined by an operator: release it") if node.cause == OPERATOR else move
 
 
 def _goes_on(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    """Running work finishes; the test follows, as after any workload."""
+    """Lets running work finish; the test follows, as after any workload."""
     return Move(_S.ALLOCATED, (), "released by an operator; tested when its work has ended") if node.jobs else move
 
 

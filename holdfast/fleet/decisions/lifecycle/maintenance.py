@@ -6,12 +6,12 @@ from holdfast.model.lifecycle import NodeState
 
 DAY_SECONDS = 86_400.0
 WEEK_SECONDS = 7 * DAY_SECONDS
-MONDAY = 4 * DAY_SECONDS  # the first Monday after the epoch, a Thursday
+MONDAY = 4 * DAY_SECONDS  # offset of the first Monday; the epoch was a Thursday
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """`nodes` and `pool` narrow it down; neither means the whole fleet. Either once, or every week."""
+    """Planned work, once or every week, on `nodes` or a `pool`; without both, on the whole fleet."""
 
     name: str
     nodes: frozenset[str] = frozenset()
@@ -25,7 +25,7 @@ class Maintenance:
         return concerned and self.active(now)
 
     def boundaries(self, since: float, until: float) -> list[float]:
-        """When it begins and ends between two times."""
+        """Begins and ends of the work between two times."""
         if not self.weekly:
             return [at for at in (self.start, self.end) if since < at < until]
         first = (since - MONDAY) // WEEK_SECONDS
@@ -39,4 +39,4 @@ class Maintenance:
         at = (now - MONDAY) % WEEK_SECONDS
         if self.start <= self.end:
             return self.start <= at < self.end
-        return at >= self.start or at < self.end  # over the end of the week
+        return at >= self.start or at < self.end  # the work lasts over the end of the week

@@ -1,4 +1,4 @@
-"""The fields of a node that an event changes, whatever stage it leads to."""
+"""The fields of a node that an event changes in every stage."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def note(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeS
 
 
 def counts(node: NodeState, event: NodeEvent, policy: Policy) -> bool:
-    """A pass counts if the current suite gave it and began after the last workload ended."""
+    """Whether a pass counts: it is of the current suite and began after the last workload ended."""
     current = event.suite in ("", policy.suite)
     overlapped = event.began is not None and node.used_until is not None and event.began <= node.used_until
     return current and not overlapped
@@ -44,7 +44,7 @@ def _passed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> No
 
 
 def _started(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A job on a closed node must not open the node: its prolog may be asking for admission now."""
+    """A job started. It must not open a closed node, whose prolog may be requesting admission now."""
     node = node if node.takes_work else _untested(node)
     return changed(node, jobs=node.jobs | {event.job}, used_until=now)
 
@@ -54,8 +54,8 @@ def _ended(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> Nod
 
 
 def _failed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A new cause starts at the first repair step that can help, a repeat offender not before the second; the same
-    cause continues."""
+    """A failure. A new cause starts at the first repair step that can help (for a repeat offender at the second or
+    later); a known cause continues."""
     if (node.stage, event.kind) not in TABLE:
         return node
     offences = _with(node.offences, event, now)
@@ -87,7 +87,7 @@ def _degraded(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> 
 
 
 def _recovered(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A degradation that turned out to be a symptom of something else is not counted."""
+    """A recovery. A degradation that was a symptom of another cause does not count."""
     own = node.degradations
     if event.holder and own and own[-1].cause == event.cause:
         return changed(node, degraded_by="", degradations=own[:-1])
@@ -99,7 +99,7 @@ def _repairing(node: NodeState, event: NodeEvent, now: float, policy: Policy) ->
 
 
 def _held(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """For a node under test it also means that the test was answered."""
+    """A hold. For a node under test it also means that the test was answered."""
     if (node.stage, event.kind) not in TABLE:
         return node
     if event.failed:
@@ -116,7 +116,7 @@ def _freed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> Nod
 
 
 def _part_replaced(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """Counters restart with a new part. A new chassis restarts all of them."""
+    """A part was replaced: its counters restart. A new chassis restarts all of them."""
     offences, degradations = (
         tuple(one for one in known if event.cause != NODE and not one.cause.startswith(f"{event.cause}."))
         for known in (node.offences, node.degradations)
@@ -125,7 +125,7 @@ def _part_replaced(node: NodeState, event: NodeEvent, now: float, policy: Policy
 
 
 def _is_an_operators(node: NodeState) -> bool:
-    """Taken out by an operator, whose reason stays."""
+    """Whether an operator took the node out."""
     return node.cause == OPERATOR and node.stage in OUT_OF_SERVICE
 
 
@@ -140,7 +140,7 @@ def _by_an_operator(node: NodeState, event: NodeEvent, now: float, policy: Polic
 
 
 def _brought_back(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A released node is tested in any case: the test finds what still fails."""
+    """A released node is always tested; the test finds remaining faults."""
     if (node.stage, event.kind) not in TABLE:
         return node
     if node.held and _is_an_operators(node):

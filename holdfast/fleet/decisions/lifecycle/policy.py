@@ -12,14 +12,14 @@ REPAIR_STRENGTH: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
 
 
 class OnUnknownTest(StrEnum):
-    """What follows an unknown full test. The node is never admitted."""
+    """The consequence of an unknown full test. The node is never admitted."""
 
     RETEST = "retest"  # again, up to `inconclusive_tests`, then an operator
     OPERATOR = "operator"  # a ticket for an operator at once
 
 
 class OnUnknown(StrEnum):
-    """What happens if a check is unknown for too long in service. Never a drain."""
+    """The consequence of a check that is unknown for too long in service. Never a drain."""
 
     TICKET = "ticket"
     NOTHING = "nothing"
@@ -32,7 +32,7 @@ class OnDegraded(StrEnum):
 
 
 class OnDrain(StrEnum):
-    """What happens to running work on a drained node, if the scheduler can evict it (Kubernetes)."""
+    """The fate of running work on a drained node, if the scheduler can evict it (Kubernetes)."""
 
     FINISH = "finish"  # it may finish until `drain_seconds`, then it is evicted
     CHECKPOINT = "checkpoint"  # it is notified, has `checkpoint_seconds` to write a checkpoint, then it is evicted
@@ -110,7 +110,7 @@ class Policy:
     """What is otherwise in some pools: whole policies, made from `[pool.NAME]` over the rest of the file."""
 
     def evict_at(self, since: float) -> float:
-        """When running work leaves a node that is drained since then."""
+        """The time at which running work is evicted from a node that is drained since then."""
         waits = {OnDrain.FINISH: self.drain_seconds, OnDrain.CHECKPOINT: self.checkpoint_seconds}
         return since + waits.get(self.drain, 0.0)
 

@@ -13,11 +13,12 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, S
 
 EventKey = tuple[EventKind, str, str, bool]
 """Kind, cause, job, spare of an event."""
-COUNTED = frozenset({EventKind.FAILED, EventKind.TEST_FAILED, EventKind.DEGRADED})  # by when it happened before
+# events whose effect depends on earlier ones
+COUNTED = frozenset({EventKind.FAILED, EventKind.TEST_FAILED, EventKind.DEGRADED})
 Kept = tuple[int | None, ...]
 """Which of the offences before are kept, by index; None is a new one."""
 POOL = "default"
-NOW, FRESH, USED, STALE = map(float, range(0, -4, -1))  # times that only keep the order
+NOW, FRESH, USED, STALE = map(float, range(0, -4, -1))  # placeholder times that only keep the order
 _key = attrgetter(*(one.name for one in fields(NodeState) if one.name != "place"))
 
 
@@ -38,8 +39,8 @@ class CachedStep:
 
     after: TimelessState
     verbs: tuple[Verb, ...]
-    recount: bool  # the pool counts the node differently now
-    offences: "Kept | None"  # None: all as before
+    recount: bool  # the counts of the pool change
+    offences: "Kept | None"  # None: unchanged
     degradations: "Kept | None"
 
 
@@ -61,7 +62,7 @@ class Recall:
         self._first = {stage: self._state_of(changed(tested, stage=stage)) for stage in Stage}
 
     def begin(self, stage: Stage) -> OffenceHistory:
-        """A node that has just been tested and never failed."""
+        """The state of a freshly tested node that never failed."""
         return OffenceHistory(self._first[stage])
 
     def step(self, history: OffenceHistory, event: EventKey, now: float) -> CachedStep:
@@ -93,14 +94,14 @@ class Recall:
         )
 
     def _forget(self, history: OffenceHistory, now: float) -> None:
-        """Offences that are too old to count."""
+        """Drops offences that are too old to count."""
         since = now - self._offence_seconds
         history.offences = [at for at in history.offences if at >= since]
         history.degradations = [at for at in history.degradations if at >= since]
         history.state = self._with_last(history.state, len(history.offences), len(history.degradations))
 
     def _with_last(self, state: TimelessState, offences: int, degradations: int) -> TimelessState:
-        """The same, remembering only so many."""
+        """The history with one more offence, of limited length."""
         found = state.shorter.get((offences, degradations))
         if found is None:
             life = state.life
@@ -123,7 +124,7 @@ class Recall:
 
 
 def _as_counted(life: NodeState) -> tuple[bool, Stage | None]:
-    """All that lifecycle.fleet counts by."""
+    """The fields by which the pool counts nodes."""
     return life.out, life.stage if life.stage in (Stage.REMOVED, Stage.SPARE) else None
 
 
@@ -144,7 +145,7 @@ def _without_times(life: NodeState) -> NodeState:
 
 
 def _kept(before: tuple[Offence, ...], after: tuple[Offence, ...]) -> Kept | None:
-    """Where each of the offences stood before. The machine passes on the objects themselves."""
+    """The earlier position of each offence. The machine passes on the same objects."""
     index = {id(one): number for number, one in enumerate(before)}
     found = tuple(index.get(id(one)) for one in after)
     return None if found == tuple(range(len(before))) else found

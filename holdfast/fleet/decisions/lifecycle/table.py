@@ -11,7 +11,7 @@ IN_SERVICE = (*IDLE, _S.ALLOCATED)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A cell of the table: the next stage (None keeps it) and what to do. `text` explains it in the docs."""
+    """A cell of the table: the next stage (None keeps it) and the actions. `text` explains it in the docs."""
 
     to: Stage | None
     verbs: tuple[Verb, ...] = ()

@@ -1,4 +1,4 @@
-"""Alembic's entry: migrations run on the connection, and inside the transaction, that the store hands over."""
+"""Alembic's entry point: migrations run on the store's connection and inside its transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The asset record of each node in a table of its own; it was a document among those of the seams."""
+"""A separate table for the asset records of nodes, which were seam documents before."""
 
 import sqlalchemy as sa
 from alembic import op
