@@ -8,14 +8,25 @@ from holdfast.formats.job import text_lines
 _FENCE = re.compile(r"\s{0,8}(?:`{3}|~{3})")
 _MARK = r"[#>*_\-\d.()\s]{0,12}"  # of a heading, an item, bold text
 _REMEDY = re.compile(
-    _MARK
-    + r"(?:(?:Quick |Possible |The )?(?:Solutions?|Fix(?:es)?|Workarounds?|Resolution|Remedy|Mitigation|Prevention)"
+    _MARK + r"(?:(?:Quick |Possible |The )?(?:Solutions?|Fix(?:es)?|Workarounds?|Resolution|Remedy|Recovery|Mitigation"
+    r"|Prevention|Remediation)"
     r"|How to (?:fix|resolve|solve)(?: (?:it|this))?|What to do"
     r"|\u4fee\u590d|\u9810\u9632|\u9884\u9632|\u89e3\u51b3(?:\u65b9[\u6848\u6cd5]|\u529e\u6cd5)?"
     r"|\u89e3\u6c7a(?:\u65b9\u6cd5|\u7b56)?"
     r"|\u5bfe\u51e6\u6cd5?|\ud574\uacb0(?: ?\ubc29\ubc95)?|L\u00f6sung|Soluci\u00f3n)[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)",
     re.IGNORECASE,
 )
+_REMEDY_HEADING = re.compile(
+    r"#{1,6} .{0,60}\b(?:(?:Re)?solutions?|Remed(?:y|ies|iation)|Recovery|Fix(?:es|ing)?|Workarounds?)\b",
+    re.IGNORECASE,
+)
+_TROUBLE_HEADING = re.compile(
+    r"#{1,6} .{0,60}\b(?:Symptoms?|Root causes?|(?:Issue|Problem|Error|Incident|Bug|Pitfall|Scenario) #?\d)",
+    re.IGNORECASE,
+)
+_FRONT = re.compile(r"---\s*\n(?:[\w-]{1,40}:.*\n|[ -].*\n){1,40}---\s*\n")  # what a page says of itself
+_TITLED = re.compile(r"(?m)^(?:title|layout|description|slug|permalink): ")
+_MARKS = re.compile(r"[*_`>]+")
 _TROUBLE = re.compile(
     _MARK + r"(?:(?:Issue|Problem|Error|Pitfall) \d{1,2}\b"
     r"|(?:Symptoms?|Problem|Issue|(?:Root |Likely )?Causes?|Error(?: message)?|Why)[*_ ]{0,3}(?:[:\uff1a]|[*_]{2}|$)"
@@ -26,7 +37,7 @@ _TROUBLE = re.compile(
 _HEADING = re.compile(r"#{1,6} \S|\*\*\d{0,2}[.)]? ?[^*\n]{3,100}\*\*:?\s*$")
 _RULE = re.compile(r"\s{0,4}\|?(?: ?:?-{2,}:? ?\|){1,20}(?: ?:?-{2,}:? ?)?\s*$")  # below the names of a table's columns
 _ROW = re.compile(r"\s{0,4}\|.*\|\s*$")
-_ITEM = re.compile(r"\s{0,6}(?:[-*+]|\d{1,2}[.)]) \S|\s{2,8}\S")
+_ITEM = re.compile(r"\s{0,6}(?:[-*+]|\d{1,2}[.)]) \S|\s{2,8}\S|\*\*[^*\n]{2,60}\*\* \S|-{3,}\s*$")
 _FEW = 2
 _LEAST_SAID = 3  # lines outside of its code
 _MOSTLY = 0.9
@@ -37,9 +48,9 @@ def explains(text: str) -> bool:
     if not any(mark in text for mark in ("#", "*", "|", "\uff1a")):
         return False
     said = _outside(text.split("\n"))
-    if sum(bool(_REMEDY.match(line)) for line in said) and sum(bool(_TROUBLE.match(line)) for line in said):
-        return True
-    return _is_table_of_words(said)
+    remedies = any(_REMEDY.match(line) or _REMEDY_HEADING.match(line) for line in said)
+    troubles = any(_TROUBLE.match(line) or _TROUBLE_HEADING.match(line) for line in said)
+    return (remedies and troubles) or _is_table_of_words(said)
 
 
 def is_page(text: str) -> bool:
@@ -48,10 +59,12 @@ def is_page(text: str) -> bool:
     blocks = sum(bool(_FENCE.match(line)) for line in lines) // 2
     said = [line for line in _outside(lines) if line.strip()]
     headings = sum(bool(_HEADING.match(line)) for line in said)
+    if front := _FRONT.match(text):
+        return bool(_TITLED.search(front[0]))
     if blocks + headings <= _FEW or not headings or len(said) < _LEAST_SAID:
         return False
-    sentences = sum(text_lines.is_prose(line) for line in said)
-    return sentences > 0 and sum(_is_of_a_page(line) for line in said) >= _MOSTLY * len(said)
+    told = any(_is_sentence(line) for line in said) or min(blocks, headings) >= _FEW
+    return told and sum(_is_of_a_page(line) for line in said) >= _MOSTLY * len(said)
 
 
 def quotes(text: str) -> bool:
@@ -79,4 +92,8 @@ def _is_table_of_words(said: Sequence[str]) -> bool:
 
 
 def _is_of_a_page(line: str) -> bool:
-    return bool(_HEADING.match(line) or _ROW.match(line) or _ITEM.match(line)) or text_lines.is_prose(line)
+    return bool(_HEADING.match(line) or _ROW.match(line) or _ITEM.match(line)) or _is_sentence(line)
+
+
+def _is_sentence(line: str) -> bool:
+    return text_lines.is_prose(_MARKS.sub("", line))

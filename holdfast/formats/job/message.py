@@ -20,7 +20,7 @@ from holdfast.model.signal import Event, Value
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
 _JSON_KEY = re.compile(r"\s*\"\w{1,40}\": ")
 _DESCRIBES = re.compile(
-    r"\s*[\"']?(?:description|summary|help|title|doc|comment|markdownDescription|prompt)[\"']?: ?[\"'|>]"
+    r"\s*[\"']?(?:description|desc|textRaw|summary|help|title|doc|comment|markdownDescription|prompt)[\"']?: ?[\"'|>]"
 )
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(

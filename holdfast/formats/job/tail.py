@@ -88,6 +88,7 @@ _OF_A_LISTING = re.compile(
 )  # cells of a few words, without a sentence
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
+_THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source of a program in one line
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
@@ -265,6 +266,7 @@ def _may_report(line: JobLine) -> bool:
         _BANNER.search(text)
         or _FRAME.match(text)
         or is_code(text)
+        or _THROWN.search(text)
         or _PROSE.match(text)
         or _LABEL.match(text)
         or (not line.level and (_ROW.match(text) or _PATH.match(text) or _OF_A_LISTING.match(text)))

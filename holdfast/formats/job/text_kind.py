@@ -29,7 +29,7 @@ _LEAST_FOUND = 0.8
 _LEAST_OUTCOMES = 0.5
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
-    r"\b(?:I(?= [a-z])|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)"
+    r"\b(?:I(?= (?!have for|would|recommend|suggest)[a-z])|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)"
     r"|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
     r"|#+ \W{0,4}(?:Describe the bug|Actual|Expected|Steps to|System [Ii]nfo|Your current|What happened|Observed"
     r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
@@ -72,9 +72,15 @@ def kind_of(text: bytes) -> TextKind:
 def shows_a_log(text: bytes) -> bool:
     """Whether the text holds lines of a running program."""
     lines = _lines(text)
-    if markdown.explains(text.decode("utf-8", "replace")):
+    if is_explained(text):
         return False
     return _has_a_traceback(lines) or _is_mostly_logged(lines)
+
+
+def is_explained(text: bytes) -> bool:
+    """Whether the form of a text is that of a page, whatever stands in its blocks of code."""
+    page = text.decode("utf-8", "replace")
+    return markdown.explains(page) or markdown.is_page(page)
 
 
 def _lines(text: bytes) -> list[JobLine]:

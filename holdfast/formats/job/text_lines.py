@@ -40,7 +40,8 @@ _CODE = re.compile(
     r"|(?:func|type|struct|case|switch|static|typedef|extern|declare|namespace)\b"
     r"|[\w.\[\]\"']{1,80}(?:: [\w.\[\], |]{1,80})?[ \t]{0,40}[-+*/|:]?= ?\S"
     r"|[\w.]{1,80}\(|[\])},(\[{;]{1,4}$|#|//|/?\*|\"\"\"|'''"
-    r"|(?:const|let|var|function|export|local|fi|done|then|esac)\b|\"[^\"]{0,200}\",?$|f?r?\"|[\w.\"']{1,60},$|\w+=)"
+    r"|(?:const|let|var|function|export|local|fi|done|then|esac)\b|\"[^\"]{0,200}\",?$|f?r?\"|[\w.\"']{1,60},$|\w+="
+    r"|(?:[\w.\"']{1,60}:\s{1,40})?'[^']{1,200}',?$|!function\()"
 )
 _PROMPT = re.compile(r">>> ?|\.\.\. ")
 FOUND = re.compile(  # output of a search (grep), or of `git log --oneline`

@@ -16,6 +16,8 @@ SENTENCE = "The error below is what the program says when the memory of the devi
         (f"**Symptom:** it ends\n{BLOCK}\n**Fix:** a smaller batch\n", True),
         (f"\u73b0\u8c61\uff1a\n- {ERROR}\n\u4fee\u590d\uff1a\n- a smaller batch\n", True),
         (f"### Pitfall 4: memory\n{BLOCK}\n- **Workaround**: a smaller batch\n", True),
+        (f"### 4.1 Symptoms\n{BLOCK}\n### 4.2 Remediation of it\n", True),
+        (f"**Symptom:** it ends\n{BLOCK}\n**Recovery:**\n1. wait\n", True),
         (f"**Symptom:** it ends\n{BLOCK}\n", False),  # nobody says what to do
         (f"{BLOCK}\n**Fix:** a smaller batch\n", False),
         (f"```\nCause: x\n{ERROR}\nSolution: y\n```\n# log\n", False),  # a program prints its own advice
@@ -32,7 +34,11 @@ def test_troubles_and_remedies(text: str, found: bool) -> None:
     [
         (f"# Memory\n{SENTENCE}\n{BLOCK}\n## Disks\n{BLOCK}\n- look at the size of the disk\n", True),
         (f"# Memory\n{SENTENCE}\n{BLOCK}\n", False),  # one heading and one block are a report too
-        (f"# Memory\n## Disks\n{BLOCK}\n{BLOCK}\n- one\n- two\n", False),  # no sentence
+        (f"# Memory\n## Disks\n{BLOCK}\n{BLOCK}\n- one\n- two\n", True),
+        (f"# Memory\n{BLOCK}\n{BLOCK}\n- one\n- two\n", False),  # no sentence, and one heading
+        (f"# Memory\n---\n**Command.** {SENTENCE}\n{BLOCK}\n## Disks\n{BLOCK}\n", True),
+        (f"---\ntitle: Memory\narea: errors\n---\n{ERROR}\n", True),  # a page says first what it is
+        (f"---\nrank: 3\n---\n{ERROR}\n", False),
         (f"# Memory\n{SENTENCE}\n{BLOCK}\n## Disks\n{BLOCK}\n{ERROR}\nand more\n", False),  # a log among it
         (f"{SENTENCE}\n{BLOCK}\n{BLOCK}\n{BLOCK}\n- one\n- two\n", False),  # without a heading
     ],

@@ -34,9 +34,11 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 """
+QUOTED_LINES = "  'Epoch 1/9 - loss: nan',\n" * 8
 LOG = """2026-01-02 10:11:12 INFO the run begins with the weights of the last step
 2026-01-02 10:11:13 ERROR RuntimeError: Address already in use
 """
+SENTENCES = "The rate is too high for the model, and the loss is not a number from that step on.\n"
 BANNER = "-" * 74
 LAUNCHER = f"""{BANNER}
 An error was found by the launcher while it was about to start the daemon on a node of the job.
@@ -63,6 +65,12 @@ The names are those of the file, and a name that is not there is an error of its
         ("headings, lists and sentences", PAGE, TextKind.DOCUMENT),
         ("a report is one too", REPORT, TextKind.DOCUMENT),
         ("source", SCRIPT, TextKind.PROGRAM),
+        (
+            "quoted lines in a list of source",
+            f"const LOG = [\n{QUOTED_LINES}]\n\nfunction show() {{\n",
+            TextKind.PROGRAM,
+        ),
+        ("the same without what defines them", QUOTED_LINES, TextKind.LOG),
         ("few lines of source, as a traceback shows them", SCRIPT[:60], TextKind.LOG),
         ("lines with a time", LOG, TextKind.LOG),
         ("a page with a line of a log in it", PAGE + LOG[:60], TextKind.DOCUMENT),
@@ -218,3 +226,13 @@ def test_a_program_with_a_long_end_of_data_is_a_program() -> None:
     log = JobLog()
     log.feed((SCRIPT + DOCSTRINGS * 80 + "RuntimeError: Address already in use\n").encode() + b"x y\n" * 9000)
     assert log.finish() == []
+
+
+def test_the_examples_of_a_long_page_are_no_steps_of_a_run() -> None:
+    part = f"## Rates\n\n{SENTENCES}\n```\nstep 1 loss: 2.1\nstep 2 loss: nan\nstep 3 loss: nan\n```\n\n"
+    found = []
+    for text in (part * 100, "step 1 loss: 2.1\nstep 2 loss: nan\nstep 3 loss: nan\n" * 400):
+        log = JobLog()
+        log.feed(text.encode())
+        found.append(any(one.cause == "job.nan" for one in log.finish()))
+    assert found == [False, True]
