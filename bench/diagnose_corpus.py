@@ -88,6 +88,8 @@ def summary(scores: list[Score]) -> dict[str, object]:
         "fix_known": len(with_fix),
         "fix_named": sum(one.fixed for one in with_fix),
         "confidently_wrong": sum(one.outcome == "confidently wrong" for one in scores),
+        # the name of the cause is not the label's, but the advice holds the label's fix: no reader is misled
+        "confidently_wrong_with_the_fix": sum(one.outcome == "confidently wrong" and one.fixed for one in scores),
         "outcomes": dict(Counter(one.outcome for one in failing)),
         "calm": len(calm),
         "calm_silent": sum(one.right for one in calm),
@@ -114,7 +116,10 @@ def show(result: dict[str, object]) -> None:
     failing, calm = int(str(result["failing"])), int(str(result["calm"]))
     print(f"first cause right  {result['first_cause_right']} of {failing}")
     print(f"fix named          {result['fix_named']} of {result['fix_known']}")
-    print(f"confidently wrong  {result['confidently_wrong']} of {failing + calm}")
+    print(
+        f"confidently wrong  {result['confidently_wrong']} of {failing + calm}, "
+        f"of which {result['confidently_wrong_with_the_fix']} name the fix"
+    )
     print(f"calm and silent    {result['calm_silent']} of {calm}")
     print(f"outcomes           {result['outcomes']}")
     for name, row in result["by_class"].items():  # type: ignore[attr-defined]
