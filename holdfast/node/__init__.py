@@ -1,1 +1,1 @@
-"""What runs on a GPU node: sources, checks, agent, probes, capture."""
+"""The node part: sources, checks, agent, probes, capture."""

@@ -51,12 +51,12 @@ def load_settings(path: str = "") -> Settings:
 
 
 def node_name(settings: Settings) -> str:
-    """In a pod the node's name comes from the environment, so that one configuration serves all nodes."""
+    """The node's name. In a pod it comes from the environment, so that one configuration serves all nodes."""
     return settings.node or os.environ.get("HOLDFAST_NODE") or socket.gethostname().split(".", 1)[0]
 
 
 def census(settings: Settings) -> Census:
-    """What this node should have, if a manifest says so."""
+    """The expected parts of this node from its manifest, if it has one."""
     name = node_name(settings)
     path = settings.agent.manifest
     if not path:
@@ -121,7 +121,7 @@ def sources(settings: Settings, stage: str) -> list[Source]:
 
 
 def job_socket(settings: Settings) -> JobSocketSource | None:
-    """Only for a running agent: a one-shot check opens no socket. The socket is next to the verdict file."""
+    """Path of the job socket, next to the verdict file. Only the agent opens it, not a one-shot check."""
     own = settings.sources.get(JobSocketSource.name, SourceSettings())
     if not own.enabled:
         return None

@@ -12,7 +12,7 @@ NO_SERIAL = frozenset({"", "0", "none", "n/a", "unknown", "default string", "to 
 
 
 def parts(sys_root: str, signals: Iterable[tuple[Subject, str, Value, float]]) -> tuple[Part, ...]:
-    """Only what has a serial number: what cannot be identified cannot be compared."""
+    """Parts with a serial number; others cannot be compared."""
     found = [*_gpus(signals), *_nics(Path(sys_root)), *_chassis(Path(sys_root))]
     return tuple(sorted((part for part in found if part.serial.lower() not in NO_SERIAL), key=lambda part: part.place))
 

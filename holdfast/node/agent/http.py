@@ -26,7 +26,7 @@ REQUEST_SECONDS = 10.0  # for a whole request and its answer
 
 
 class Served(Protocol):
-    """What the HTTP server needs from an agent."""
+    """The agent's data that the HTTP server reads."""
 
     node: Node
     guard: threading.Lock
@@ -75,7 +75,7 @@ class _FewThreads(ThreadingHTTPServer):
 
 
 def _end(connection: socket.socket) -> None:
-    with suppress(OSError):  # it has ended by itself
+    with suppress(OSError):  # the server has ended already
         connection.shutdown(socket.SHUT_RDWR)
 
 
@@ -106,7 +106,7 @@ def serve(agent: Served, listen: str) -> ThreadingHTTPServer | None:
     routes = _routes(agent)
 
     class Handler(BaseHTTPRequestHandler):
-        timeout = READ_SECONDS  # a client that says nothing must not hold a thread
+        timeout = READ_SECONDS  # a silent client must not occupy a thread
 
         def do_GET(self) -> None:
             path = self.path.split("?", 1)[0]

@@ -1,4 +1,4 @@
-"""Learns a manifest from this node: what it has now is what nodes of its kind should have."""
+"""Learns a manifest from this node: its present parts become the expected parts of such nodes."""
 
 from collections import Counter
 from collections.abc import Sequence

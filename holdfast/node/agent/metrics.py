@@ -14,7 +14,7 @@ CODES_HELP = ", ".join(f"{code} {name}" for name, code in HEALTH_CODES.items())
 
 
 def families(node: Node, now: float) -> list[Metric]:
-    """Only fresh values: a stale value must not look like a reading."""
+    """Metric families of fresh values only: a stale value must not look like a reading."""
     by_name: dict[str, list[tuple[Subject, Value]]] = {}
     for subject, name, value, _ in node.history.latest(now):
         by_name.setdefault(name, []).append((subject, value))

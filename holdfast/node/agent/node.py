@@ -29,7 +29,7 @@ class Question:
 
     check: Check
     limits: Limits = field(default_factory=dict)
-    off: str = ""  # why it is not asked here
+    off: str = ""  # why the check does not run here
 
 
 MOST_EVIDENCE = 8  # sentences stored with a change; the verdict itself has all

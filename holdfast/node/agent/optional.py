@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.model.settings import Settings
 from holdfast.node.agent.census import Census
 
-ACTIVE_PREFIX = "probe."  # checks of what the active probes measure
+ACTIVE_PREFIX = "probe."  # checks of the active probes' results
 NOT_REQUIRED = "and neither the configuration nor the manifest asks for it"
 
 

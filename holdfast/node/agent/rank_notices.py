@@ -26,7 +26,7 @@ def _counts(event: Event) -> bool:
 
 
 def _gpu(subject: str) -> int | None:
-    """None if it may be any GPU; all ranks of the node are then notified."""
+    """The GPU of an event; None if it may be any GPU: then all ranks of the node are notified."""
     number = subject.rpartition("/")[2]
     return int(number) if kind(subject) == "gpu" and number.isdecimal() else None
 

@@ -31,7 +31,7 @@ class SuiteResult(msgspec.Struct, frozen=True):
     health: Health
     cause: str  # the check that decided
     reason: str
-    suite: str = ""  # what ran
+    suite: str = ""  # name of the suite that ran
     fingerprints: tuple[Fingerprint, ...] = ()
     repair: str = ""
 

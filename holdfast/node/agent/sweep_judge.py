@@ -30,7 +30,7 @@ def judged(report: SweepReport, fabric: str, past: Mapping[int, Past] | None) ->
 
 
 def _asked(past: Mapping[int, Past] | None) -> list[str]:
-    """Without a baseline file, the missing baseline is not reported as unknown."""
+    """The checks to evaluate. Without a configured baseline file, a missing baseline is not reported as unknown."""
     return [name for name in checks.OF_A_SWEEP if past is not None or name != sweep_baseline.CHECK.name]
 
 

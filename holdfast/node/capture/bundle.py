@@ -129,7 +129,7 @@ def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def judge(bundle: Bundle, settings: Settings, stage: str = "passive") -> FileVerdict:
-    """Verdicts as on the live node when the bundle was made."""
+    """The verdicts of the live node at the time of the bundle."""
     node = _node(bundle, settings, stage)
     now = bundle.captured_at
     for one in bundle.readings:

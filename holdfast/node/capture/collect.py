@@ -76,7 +76,7 @@ Progress = Callable[[str], None]
 
 @dataclass(slots=True)
 class Captured:
-    """What was written, and what was not, with the reason."""
+    """The written parts, and the missing ones with the reason."""
 
     path: Path
     size: int
@@ -305,7 +305,7 @@ def _plain(value: Any) -> Any:
 
 
 def _names(settings: Settings) -> set[str]:
-    """Names of this host, those in its hosts file, and those of its Slurm neighbours as far as they are known."""
+    """Names of this host, of its hosts file, and of its known Slurm neighbours."""
     found = {node_name(settings), socket.gethostname(), platform.node(), settings.node}
     for variable in ("HOSTNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST", "HOLDFAST_NODE"):
         found.add(os.environ.get(variable, ""))

@@ -201,7 +201,7 @@ def subnet_map(text: str) -> ToolOutput | None:
 
 
 def collectives(text: str) -> ToolOutput | None:
-    """nccl-tests and rccl-tests: a wrong result is a fault, whatever the bandwidth."""
+    """nccl-tests and rccl-tests: a wrong result is a fault at any bandwidth."""
     if not _COLLECTIVES.search(text):
         return None
     found = nccl_tests.parse(text)

@@ -26,7 +26,7 @@ GPU_MODEL = "gpu_model"
 SOMETIME = 1.0e9
 _AGE = re.compile(rf"^(?:0|{HISTORY_SECONDS:.0f}) s ago: ")
 MOST_NOTED = 5
-LINK = "link"  # a link that is down is reported; a recovered one is no fault
+LINK = "link"  # a link that is down is reported; a recovered link is not a fault
 _OWNERS = {"gpu": "hardware", "pci": "hardware", "nvswitch": "hardware", "nic": "network", "switch": "network"}
 FATAL = "fatal"
 FRESH_SECONDS = 7 * 86400.0
@@ -155,7 +155,7 @@ def merged(judged: Sequence[FileVerdict]) -> FileVerdict:
 
 
 def _nothing_wrong(outputs: Sequence[ToolOutput], others: Health) -> str:
-    """A summary of what was read, with events that need no repair: an Xid caused by a program, a non-fatal SXid."""
+    """A summary of the input, with events that need no repair: an Xid caused by a program, a non-fatal SXid."""
     read = ", ".join(one.tool for one in outputs)
     if others in (Health.FAIL, Health.DEGRADED):
         return f"{read} reports nothing beside what the checks say"

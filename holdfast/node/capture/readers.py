@@ -47,8 +47,8 @@ from holdfast.node.capture.plain_text import (
 
 class FileFormat(NamedTuple):
     name: str
-    versions: str  # where its test files come from, or what its specification covers
-    judged: str  # what is evaluated
+    versions: str  # versions of the test files, or of the specification
+    judged: str  # the evaluated values
     read: Callable[[str], ToolOutput | None]
     alone: bool = False  # only if nothing else recognises the file
 

@@ -201,7 +201,7 @@ def _cut(text: str, prefix: str) -> str:
 
 
 def spread_out(line: str) -> str:
-    """A document on one line, split into lines; '' if it is none."""
+    """Splits a one-line document into lines; '' for other text."""
     if line.lstrip()[:1] == "<":
         return line.replace("><", ">\n<")
     try:

@@ -33,7 +33,7 @@ class Check:
     event_kinds: tuple[str, ...] = ()  # event kinds after which it runs again at once
 
     def __call__(self, window: Window, overrides: Limits | None = None) -> Verdict:
-        """Evaluate what was read. Expected subjects without data are UNKNOWN; parts that the node lacks are skipped."""
+        """Evaluate a window. Expected subjects without data are UNKNOWN; parts that the node lacks are skipped."""
         if lacking := window.inventory.lacks.get(self.part):
             subjects = window.inventory.expected(self.about) or (window.node,)
             rows = tuple(Row(subject, Health.NOT_APPLICABLE, reason=lacking) for subject in subjects)

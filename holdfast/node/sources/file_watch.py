@@ -21,7 +21,7 @@ class FileWatch:
         self.watch()
 
     def watch(self) -> None:
-        """(Re)attach to what is at the path now; the same file is not watched twice."""
+        """(Re)attach to the file that is at the path now; the same file is not watched twice."""
         if self._fd < 0:
             return
         folder = os.path.dirname(self._path) or "."

@@ -33,7 +33,7 @@ class PartReads:
         return True
 
     def abandon(self) -> bool:
-        """Abandon the part that is being read. False if there is none: the whole source hangs."""
+        """Abandon the part that is being read. False if no part is being read: the whole source hangs."""
         with self._lock:
             if self._under_way is None:
                 return False

@@ -7,7 +7,7 @@ _CHUNK = 1 << 16
 
 
 def text_or_nothing(path: str) -> str:
-    """Its text without surrounding blanks, or '' when it cannot be read."""
+    """The file's text without surrounding blanks; '' if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):  # ValueError: a NUL in the path

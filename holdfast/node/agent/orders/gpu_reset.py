@@ -43,7 +43,7 @@ class ResetPlan:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Without -i nvidia-smi resets all GPUs and the switches between them together."""
+        """Arguments of nvidia-smi. Without -i it resets all GPUs and the switches between them together."""
         which = () if self.together else ("-i", ",".join(self.gpus.values()))
         return ("--gpu-reset", *which)
 
@@ -184,7 +184,8 @@ def run_plan(
     command: str,
     trouble_after: Callable[[Sequence[int]], str],
 ) -> tuple[bool, str]:
-    """(whether the GPUs were reset and are well, what happened). `trouble_after` reads the GPUs again."""
+    """Runs a reset; returns (whether the GPUs were reset and are healthy, a description). `trouble_after` reads the
+    GPUs again."""
     binary = process.find(command, os.environ.get("PATH", ""))
     with driver_closed:
         result = process.run((binary, *plan.arguments), os.environ, COMMAND_SECONDS)

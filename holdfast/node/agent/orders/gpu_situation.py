@@ -21,7 +21,7 @@ _ARCHITECTURES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuSituation:
-    """What the agent knows at this moment. None is unknown, which never allows a reset."""
+    """The state of the GPUs now. None means unknown, which never allows a reset."""
 
     gpus: Mapping[int, str]
     """Every GPU that answers: our number, and the UUID or PCI address that names it whatever NVML calls it today."""

@@ -158,7 +158,7 @@ def _reported(rates: list[float]) -> str:
 
 
 def _document(report: SweepReport) -> str:
-    """As JSON. If there are too many pairs for a report, the last are left out."""
+    """The result as JSON. If there are too many pairs for a report, the last ones are left out."""
     text = msgspec.json.encode(asdict(report)).decode()
     while len(text) > LONGEST_DOCUMENT and report.pairs:
         report.pairs = report.pairs[: len(report.pairs) // 2]

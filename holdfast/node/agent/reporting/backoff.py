@@ -9,7 +9,7 @@ LONGEST_SECONDS = 60.0
 
 
 class Backoff:
-    """Each pause is twice as long as the one before, and never the same for all agents.
+    """Pauses between attempts: each is twice as long as the one before, and different for each agent.
 
     A controller is mostly replaced within seconds. So pauses stay short at first, and grow only in a long outage.
     """

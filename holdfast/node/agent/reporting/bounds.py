@@ -1,4 +1,4 @@
-"""Bounds of a report: texts and lists are shortened, and what cannot be encoded is dropped."""
+"""Bounds of a report: texts and lists are shortened, and values that cannot be encoded are dropped."""
 
 import sys
 from collections.abc import Iterable

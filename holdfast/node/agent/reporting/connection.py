@@ -85,7 +85,8 @@ class ControllerLink:
         return answer
 
     def _ask_in_turn(self, path: str, body: bytes, headers: dict[str, str]) -> HttpAnswer:
-        """The next controller at once where none listens. One that is only slow would have to do everything twice."""
+        """Sends the request to one controller after the other. Only if none listens at an address, the next is tried at
+        once: a slow controller would do the work twice."""
         for _ in self._controllers[1:]:
             try:
                 return self._post(path, body, headers)
@@ -95,8 +96,8 @@ class ControllerLink:
         return self._post(path, body, headers)
 
     def _follow(self, location: str) -> bool:
-        """Never from TLS to plain text, because the credential is sent too. Nor to a leader that has just given no
-        answer: the standby that still names it takes over soon, and the connection to it is kept until then."""
+        """Follows a redirect, but never from TLS to plain text, because the credential is sent too. It does not follow
+        to a leader that has just not answered: the standby that names it takes over soon, so its connection stays."""
         try:
             leader = urlsplit(location)
             address = _address(leader)

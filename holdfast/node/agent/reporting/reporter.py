@@ -263,7 +263,7 @@ class Reporter:
             self._wait(f"the controller refused our reports: {answer.message}")
 
     def _enrol_again(self, answer: HttpAnswer) -> None:
-        """Once only: a credential that never worked is no reason to request another at once."""
+        """Enrols again. If the new credential does not work either, the agent waits before it requests another."""
         if self._newly_enrolled:
             self._newly_enrolled, self._credential = False, ""
             self._wait(f"the controller refuses the credential it gave us: {answer.message}")

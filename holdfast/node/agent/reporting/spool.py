@@ -32,7 +32,7 @@ ROOM_SHARE = 0.9  # an overflow makes room for more than one report
 
 @dataclass(slots=True)
 class Losses:
-    """What was dropped, and from which time span."""
+    """Number of dropped reports, and their time span."""
 
     heartbeats: int = 0
     reports: int = 0  # with changes, events or outcomes
@@ -148,7 +148,7 @@ class Spool:
             self._remove({(entry.session, entry.seq) for entry in gone})
 
     def take_losses(self) -> Losses:
-        """What was lost since the last call; the caller reports it."""
+        """The losses since the last call; the caller reports them."""
         taken, self.losses = self.losses, Losses()
         return taken
 

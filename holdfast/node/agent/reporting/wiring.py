@@ -122,7 +122,7 @@ class Reporting:
             self._reporter.report_jobs()
 
     def _kept(self) -> tuple[tuple[str, ...], tuple[KeeperReport, ...]]:
-        """Jobs with state that is not in storage, and what their keepers hold."""
+        """Jobs with state that is not in storage, and the copies of their keepers."""
         return (self._progress.unsaved(), self._progress.kept()) if self._progress else ((), ())
 
     def add(self, changes: list[CheckChange]) -> None:

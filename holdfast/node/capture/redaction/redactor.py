@@ -208,7 +208,7 @@ def _is_public(name: str) -> bool:
 
 
 def _each_form(names: Iterable[str]) -> list[str]:
-    """A host's full and short name; a single letter or `localhost` is no name."""
+    """A host's full and short name, except single letters and `localhost`."""
     forms = {form for name in names for form in (name, name.split(".", 1)[0])}
     return sorted((one for one in forms if len(one) > 1 and one != "localhost"), key=len, reverse=True)
 

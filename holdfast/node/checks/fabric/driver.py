@@ -35,7 +35,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _adapters_with_expected_ports(window: Window) -> set[str]:
-    """By PCI address, as in the driver's messages. The driver also reports empty cages of unused ports."""
+    """Adapters with expected ports, by PCI address as in the driver's messages.
+
+    The driver also reports unused cages.
+    """
     ports = expected_ports(window)
     reported = {str(window.value(port, "port_pci_address") or "") for port in ports}
     known = {address for address, subject in window.inventory.by_device.items() if subject in ports}

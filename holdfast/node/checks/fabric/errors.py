@@ -46,7 +46,7 @@ _RULES = (
     _Rule("port_hw_roce_adp_retrans_to_total", "retransmission_timeouts_per_second", _SECOND, False, FLOW),
     _Rule("port_hw_req_transport_retries_exceeded_total", "retries_exceeded_per_hour", _HOUR, False, PEERS),
     _Rule("port_net_rx_crc_errors_total", "rx_crc_errors_per_hour", _HOUR, True),
-    # what the driver of an Ethernet adapter counts (ethtool)
+    # counters of an Ethernet adapter's driver (ethtool)
     _Rule("port_phy_errors_total", "symbol_error_per_hour", _HOUR, True),
     _Rule("port_fec_uncorrectable_total", "symbol_error_per_hour", _HOUR, True),
     _Rule("port_phy_discards_total", "roce_discards_per_second", _SECOND, False, FLOW),
@@ -115,7 +115,7 @@ def _remedy_of_the_worst(rows: list[Row], remedies: dict[Subject, str]) -> str:
 
 
 def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]], limits: Limits) -> tuple[Row, str]:
-    """The row of a port, and what to do about its gravest counter."""
+    """The row of a port, with the remedy for its most serious counter."""
     found, remedy = Row(port, Health.PASS), ""
     for rule, runs in seen.items():
         limit = limits[rule.limit]

@@ -32,7 +32,7 @@ def _judge_port(window: Window, port: Subject, rate: float, rates: dict[Subject,
 
 
 def _expected(window: Window, port: Subject, rates: dict[Subject, float]) -> tuple[float, str]:
-    """From the manifest, else the fastest port of the same make on this node."""
+    """The expected rate from the manifest, or the fastest port of the same model on this node."""
     reported = window.inventory.expect.get(port, {}).get(_RATE)
     if isinstance(reported, int | float):
         return float(reported), "the manifest says"
@@ -47,7 +47,10 @@ def _make(window: Window, port: Subject) -> tuple[object, ...]:
 
 
 def _below_catalog(window: Window, rates: dict[Subject, float]) -> tuple[str, ...]:
-    """A slower switch is no fault of the port, so this is reported and not judged."""
+    """A note about a rate below the catalog's.
+
+    It is only reported, because a slower switch is not a fault of the port.
+    """
     notes = []
     for port, rate in rates.items():
         known = nics.adapter(str(window.value(port, "port_hca_type") or ""))

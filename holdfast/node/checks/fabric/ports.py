@@ -35,7 +35,7 @@ def _judge_port(window: Window, port: Subject, there: bool) -> Row | None:
 
 
 def _against_typical(window: Window, up: list[Subject]) -> tuple[list[Row], tuple[str, ...]]:
-    """Without a manifest, compare with the usual node of this GPU model: a note, not a reason to fail."""
+    """Compares with the usual node of this GPU model if there is no manifest. The result is a note, not a failure."""
     if any(kind(subject) == "nic" for subject in window.inventory.expect):
         return [], ()
     names = {str(window.value(gpu, "gpu_model") or "") for gpu in window.inventory.expected("gpu")}

@@ -12,7 +12,8 @@ SM = "gpu_clock_sm_hertz"
 LOAD = "gpu_utilization_ratio"
 REASONS = "gpu_clock_event_reasons"
 APPLICATION_SETTING = 0x02
-EXPLAINED = 0x04 | 0x08 | 0x20 | 0x40 | 0x80  # power cap (normal under load) and what gpu.throttle judges
+# power cap (normal under load) and the reasons that gpu.throttle evaluates
+EXPLAINED = 0x04 | 0x08 | 0x20 | 0x40 | 0x80
 
 
 def judge(window: Window, limits: Limits) -> Verdict:

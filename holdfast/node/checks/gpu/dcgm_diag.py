@@ -1,4 +1,4 @@
-"""dcgm.diag: the vendor's own diagnostic. A skipped test established nothing and is no pass."""
+"""dcgm.diag: the vendor's own diagnostic. A skipped test is not a pass."""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.lifecycle import Verb

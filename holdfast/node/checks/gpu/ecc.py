@@ -1,4 +1,4 @@
-"""gpu.ecc: does a GPU's memory keep what is written to it?"""
+"""gpu.ecc: does a GPU's memory have uncorrectable errors?"""
 
 from dataclasses import replace
 

@@ -18,7 +18,7 @@ IN_PROGRESS = 2.0
 _STATES = {1.0: "has not started", 2.0: "is still in progress", 3.0: "is completed"}
 _REFUSED = "not supported"
 _TRUE = 1
-# shift in the health mask -> what is wrong when its two bits read "true", and how bad that is
+# shift in the health mask -> (fault if its two bits read "true", health)
 _HEALTH = {
     0: (Health.FAIL, "NVLink bandwidth is degraded", FailureClass.SLOWDOWN),
     2: (Health.DEGRADED, "a route is being recovered", FailureClass.SLOWDOWN),

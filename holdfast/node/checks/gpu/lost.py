@@ -49,7 +49,7 @@ def _judge_gpu(window: Window, gpu: Subject, everyone: tuple[Subject, ...], even
 
 
 def _answers_since(window: Window, gpu: Subject, event: Event) -> bool:
-    """Whether the driver still talks to the GPU after the kernel reported it gone: then it is not lost."""
+    """Whether the GPU answered the driver after the kernel reported it as gone: then it is not lost."""
     runs = window.runs(gpu, LOST)
     return window.number(gpu, LOST) == 0.0 and bool(runs) and runs[-1].end > event.at
 

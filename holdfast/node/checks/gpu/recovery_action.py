@@ -23,7 +23,7 @@ _ACTIONS = {
     6: (Health.FAIL, "a reset of the GPU's PCIe bus", "drain the node and reset the GPU's PCIe bus, or reboot"),
     7: (Health.FAIL, "a reboot of the system", "drain and reboot the whole system"),
 }
-_REBOOTS = frozenset({2.0, 5.0, 6.0, 7.0})  # a reset of this GPU alone is not what the driver requests
+_REBOOTS = frozenset({2.0, 5.0, 6.0, 7.0})  # the driver requests more than a reset of this GPU
 
 
 def judge(window: Window, limits: Limits) -> Verdict:

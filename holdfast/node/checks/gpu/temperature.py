@@ -1,4 +1,4 @@
-"""Is a GPU too hot? Judged by its margin to the slowdown point, or by the slowdown threshold where it has none."""
+"""Is a GPU too hot? The margin to the slowdown point decides, or the slowdown threshold if there is no margin."""
 
 from dataclasses import replace
 

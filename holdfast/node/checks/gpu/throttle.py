@@ -37,7 +37,7 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     software, _ = minutes_where(runs, SOFTWARE_THERMAL)
     masks = [int(float(run.value)) for run in runs]
     which = functools.reduce(operator.or_, masks, 0)
-    last = next((mask for mask in reversed(masks) if mask & HARDWARE), 0)  # what slows it down now
+    last = next((mask for mask in reversed(masks) if mask & HARDWARE), 0)  # the present reason
     limit = limits["throttled_minutes"]
     text = f"{events_named(which & HARDWARE)} in {hardware} of {seen} minutes seen"
     early = f"{text}, too few to call it a fault"
@@ -54,7 +54,7 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
 
 
 def _remedy(which: int) -> str:
-    """What to check if the reasons name only heat or only power; "" if they are mixed."""
+    """The remedy if the reasons are only heat or only power; "" if they are mixed."""
     heat, brake = bool(which & HEAT), bool(which & BRAKE)
     return "" if heat == brake else COOL if heat else FEED
 

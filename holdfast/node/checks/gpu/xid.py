@@ -62,7 +62,7 @@ _FAILING = frozenset(
 )
 _DEGRADING = frozenset({"drain_p2p", "reset_gpu_when_idle", "update_software", "check_uvm_setting"})
 _RECOVERY = 154
-_MEMORY_MANAGER = "uvm"  # the part of the driver that all GPUs of a node share; what it says is about the node
+_MEMORY_MANAGER = "uvm"  # the driver part that all GPUs of a node share; its messages are about the node
 _AMD = "amdgpu"
 _AMD_RESET_DONE = "reset_ok"
 _AMD_ENDED_BY_RESET = frozenset({"reset", "ring_timeout", "poison", "firmware_hang", "page_fault"})

@@ -7,7 +7,7 @@ from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
 
-BURST_MESSAGES = 3  # a single one may count what gathered over a long time
+BURST_MESSAGES = 3  # a single message may report errors of a long time
 
 
 def judge(window: Window, limits: Limits) -> Verdict:

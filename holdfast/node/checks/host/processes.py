@@ -1,4 +1,4 @@
-"""host.processes: a process that waits in the kernel for minutes cannot be killed, and what it waits for is broken."""
+"""host.processes: a process that waits in the kernel for minutes cannot be killed, and its device is broken."""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict

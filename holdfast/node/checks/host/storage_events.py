@@ -9,7 +9,7 @@ from holdfast.node.checks.event_rows import Grade, counted, node_verdict, on_dev
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    """A server that answered again is no fault any more; how often it went away is evidence."""
+    """A server that answers again is not a fault; the number of its outages is evidence."""
     events = since(window, limits["forget_seconds"], "storage")
     last = {event.device: event for event in events}
     silent = [event for event in last.values() if event.code == "not_responding"]

@@ -30,7 +30,7 @@ class Excess:
     ratio: float  # lately, the middle
     own: float
     usual: float
-    unit: float  # what counts as slow among these peers
+    unit: float  # deviation that counts as slow among these peers
     score: float  # evidence, in such units
     shared: float  # evidence of all subjects on its node together, 0 if it is alone
     since: float | None  # found slow before, since then

@@ -50,7 +50,7 @@ def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) 
 
 
 def _shared(window: Window, slow: set[Subject], found: dict[Subject, Excess]) -> str:
-    """The node that all slow links share and no other link uses; '' if there is none or several."""
+    """The one node that all slow links share and no other link uses; '' otherwise."""
     over: dict[str, set[Subject]] = defaultdict(set)
     for link in found:
         for node in str(window.value(link, "job_link_nodes") or "").split(" and "):

@@ -68,7 +68,7 @@ def sentence(window: Window, slow: list[Excess]) -> str:
 
 
 def _who(window: Window, slow: list[Excess]) -> str:
-    """A node all of whose ranks are slow is named as a whole."""
+    """Names the slow ranks; a node whose ranks are all slow is named instead of them."""
     nodes: dict[str, list[Excess]] = defaultdict(list)
     for one in slow:
         nodes[str(window.value(one.subject, "job_rank_node") or "?")].append(one)

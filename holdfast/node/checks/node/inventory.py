@@ -15,7 +15,7 @@ NO_MANIFEST = "no manifest: run `holdfast node learn` on a good node and name th
 _ADDRESS = {"gpu": "gpu_pci_address", "nic": "port_pci_address"}
 _IDENTITY = {"gpu": ("gpu_model", "gpu_pci_address"), "nic": ("port_state", "port_link_layer"), "pci": ("pci_role",)}
 _WORDS = {"gpu": "GPUs", "nic": "RDMA ports", "pci": "PCI devices"}
-_EXTRA_ROLES = ("gpu", "nic", "nvswitch")  # one drive more or less is no fault
+_EXTRA_ROLES = ("gpu", "nic", "nvswitch")  # roles of which an extra part is reported; an extra drive is not
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -62,7 +62,7 @@ def _judge_part(
 
 
 def _find(listed: Subject, address: Value | None, there: Mapping[Subject, str]) -> Subject | None:
-    """By its own address if it has one, else by name."""
+    """The part with this address, or with this name if it has no address."""
     if address and all(there.values()):
         return next((subject for subject, at in there.items() if at == address), None)
     return listed if listed in there else None

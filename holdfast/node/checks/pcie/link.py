@@ -72,7 +72,7 @@ def _nothing_to_compare(window: Window, device: Subject, name: str) -> Row:
 
 
 def _expected(window: Window, device: Subject, name: str) -> tuple[float | None, str]:
-    """The manifest's word, else what both ends of the link can do."""
+    """The expected value from the manifest, or the maximum that both ends of the link support."""
     reported = window.inventory.expect.get(device, {}).get(name)
     if isinstance(reported, int | float):
         return float(reported), "the manifest says"

@@ -1,4 +1,4 @@
-"""pcie.replay: packets a GPU's link had to send again, against what the bit error rate of its speed allows."""
+"""pcie.replay: packets that a GPU's link repeated, compared with the bit error rate that its speed allows."""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
@@ -29,7 +29,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _allowed_per_minute(window: Window, gpu: Subject) -> float | None:
-    """By the fastest and widest the link was in the window: an idle GPU lowers its speed, not its errors."""
+    """The limit for the link's highest speed and width in the window, because an idle GPU lowers its speed."""
     generations = [int(float(run.value)) for run in window.runs(gpu, _GENERATION)]
     widths = [float(run.value) for run in window.runs(gpu, _WIDTH)]
     if not generations or not widths:

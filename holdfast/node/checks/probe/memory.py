@@ -1,4 +1,4 @@
-"""probe.memory: memory returns what was written, at the speed of its model."""
+"""probe.memory: GPU memory returns the written data, at the speed of its model."""
 
 from holdfast.model.health import FailureClass
 from holdfast.model.lifecycle import Verb

@@ -1,4 +1,4 @@
-"""perftest's ib_write_bw from each port to itself, where it is installed."""
+"""Runs perftest's ib_write_bw from each port to itself, if it is installed."""
 
 import os
 import shutil

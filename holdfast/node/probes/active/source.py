@@ -92,7 +92,7 @@ class ActiveSource:
         return Reading(source=self.name, at=now, signals=signals, absent=absent, present=present)
 
     def stop(self) -> None:
-        """Ends the running probe and starts no other; returns when it is gone."""
+        """Ends the running probe and starts no other; returns after its end."""
         with self._guard:
             self._stopped = True
             if self._process is not None:

@@ -27,7 +27,8 @@ PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
     "latency",
     "tail latency",
 )
-ONE_PAIR_APART = 6.0  # factor: what one pair varies by is not known, and healthy ones differ by three on a busy host
+# factor for a single pair: its variation is unknown, and healthy pairs differ by three on a busy host
+ONE_PAIR_APART = 6.0
 FEW_PAIRS, FEW_PAIRS_APART = 3, 4.0  # of so few pairs the spread is hardly known either
 CPUS_DECIDE_APART = 2.0  # deviations: with short CPUs, each host gets another share for the whole run
 NOT_BUSY = 0.1  # share of the time without a CPU

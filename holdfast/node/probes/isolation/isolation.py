@@ -47,7 +47,7 @@ class SuspectPart:
     measured: int
     evidence: tuple[Pair, ...]
     confirmed: bool  # slow again, with another known-good partner (a pair: slow twice)
-    # larger parts over which nothing else was measured, so that they may be meant as well
+    # larger parts without other measurements, which may be the cause too
     same_as: tuple[str, ...] = ()
 
 

@@ -106,7 +106,7 @@ class _Plan:
         return good or [node for node in here if f"node/{node}" not in self._situation.doubts] or here
 
     def _first(self, ones: Sequence[str], others: Sequence[str]) -> Pair | None:
-        """Of the most urgent nodes, the two whose last session is oldest."""
+        """The two of the most urgent nodes whose last session is oldest."""
         found = [
             (self._coverage.met(one, other), number, pair(one, other))
             for number, (one, other) in enumerate(self._couples(ones, others))

@@ -20,7 +20,7 @@ def known_past(report: SweepReport, backend: str, baseline: str) -> Mapping[int,
 
 
 def add(report: SweepReport, backend: str, baseline: str) -> None:
-    """Only a healthy run is added: a slow one must not become the baseline."""
+    """Adds a run if it is healthy: a slow one must not become the baseline."""
     unwell = {one["health"] for one in report.sweep_verdicts} & {"fail", "degraded"}
     broken = report.suspects or any(row.correct is False for row in report.sweep)
     broken = broken or any(one["health"] != "pass" for one in report.verdicts)

@@ -72,7 +72,7 @@ def _expanded(names: str) -> list[str]:
 
 
 def _refuse_allocated_in_controller(names: Sequence[str]) -> None:
-    """Asks the controller that $HOLDFAST_URL names; without one there is no way to know."""
+    """Refuses hosts that run work according to the controller of $HOLDFAST_URL; without a controller it is unknown."""
     if not os.environ.get("HOLDFAST_URL"):
         return
     for one in connect("", "").get("/v1/nodes")["nodes"]:

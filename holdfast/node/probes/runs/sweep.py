@@ -97,7 +97,7 @@ def _by_agents(given: SweepOptions, options: ProbeSweepOptions, progress: Progre
 
 
 def _by_crew(given: SweepOptions, options: ProbeSweepOptions, progress: Progress) -> SweepReport | None:
-    """By workers that this process or torchrun starts. None where another process reports."""
+    """Runs the sweep with workers that this process or torchrun starts. None if another process reports."""
     crew = _torchrun_crew(given) if given.torchrun else Crew(chosen_hosts(given.hosts, given.slurm, given.local))
     if crew is None:
         return None

@@ -23,7 +23,7 @@ MOST_PORTS = 4  # of a suspect, in its evidence
 
 @dataclass(slots=True)
 class FabricTopology:
-    """The fabric as far as it is known; with a live subnet, also the switch ports' counters at the start."""
+    """The known part of the fabric; with a live subnet, also the switch ports' counters at the start."""
 
     map: FabricMap
     fabric: IbFabric | None = None

@@ -29,7 +29,7 @@ class PhaseExchange:
         cuda = self.device != "cpu"
         if cuda:
             torch.cuda.set_device(self.device)
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # all are on one host, whatever its name resolves to
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # all workers are on this host
         dist.init_process_group(
             "nccl" if cuda else "gloo",
             init_method=f"tcp://127.0.0.1:{request['port']}",

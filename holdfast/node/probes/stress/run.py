@@ -37,7 +37,7 @@ class Load:
 
 
 class Stress:
-    """`with` ends every worker, whatever happens."""
+    """A stress run; leaving the `with` block ends every worker."""
 
     def __init__(self, profile: Profile, devices: Sequence[tuple[str, str]], seconds: float) -> None:
         world, port = len(devices), _free_port()

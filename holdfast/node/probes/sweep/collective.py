@@ -79,7 +79,7 @@ def _ring(sent: torch.Tensor, got: torch.Tensor) -> None:
 
 
 def _one_way(sent: torch.Tensor, got: torch.Tensor) -> None:
-    """From the first to the second; the sender has its own numbers already."""
+    """Measures one direction, from the first to the second rank; the sender has its own numbers already."""
     if dist.get_rank() == 0:
         dist.send(sent, 1)
         got.copy_(sent)

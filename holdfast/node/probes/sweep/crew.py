@@ -152,7 +152,7 @@ class Crew:
         return worker.host.address_of(number_of(slot)) or str(worker.facts.get("address", ""))
 
     def ask_each(self, names: Sequence[str], command: Callable[[int, str], Answer]) -> None:
-        """A command that each slot runs by itself, at the same time; `finish` returns the answers."""
+        """Starts a command on all slots at once; `finish` returns the answers."""
         for rank, name in enumerate(names):
             self._asked[name] = next(self._ids)
             self.workers[name].ask({"id": self._asked[name], **command(rank, name)})

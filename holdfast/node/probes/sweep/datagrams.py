@@ -24,13 +24,14 @@ BATCH = 16
 SMALL_BYTES = 64
 IP_AND_UDP_BYTES = 28
 BATCH_SECONDS = 0.05
-LAST_SECONDS = 0.3  # a busy host echoes late, which is no loss
+LAST_SECONDS = 0.3  # a busy host may answer late, which is not a loss
 ECHO_SECONDS = 30.0  # without a datagram of the sender's
 LONGEST_SECONDS = 120.0
 TAG_BYTES = 8
 _NUMBER = struct.Struct("!II")  # of a datagram: its number and its kind; of an echo also the counts of each kind
 _ECHO = struct.Struct("!IIII")
-IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: set "do not fragment", and ignore what the kernel learned
+# linux/in.h: set "do not fragment", and ignore the path MTU that the kernel learned
+IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3
 
 
 def mtu_of(interface: str) -> int:

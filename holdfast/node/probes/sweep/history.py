@@ -8,12 +8,12 @@ from statistics import fmean, pstdev
 
 MOST_RUNS = 200
 TRIM_SPREADS = 2.5
-ROUNDING = 1e-9  # equal values lie that far apart
+ROUNDING = 1e-9  # values within this difference are equal
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    bytes_per_second: float  # the geometric mean of what is left after trimming
+    bytes_per_second: float  # the trimmed geometric mean
     spread: float  # of the logarithm: 0.1 is ten per cent
     runs: int
 

@@ -22,7 +22,7 @@ from holdfast.node.probes.sweep.channel import SweepChannel
 POLL_SECONDS = 0.2
 GREET_SECONDS = 5.0
 LONGEST_GREETING = 512
-BY_ITS_AGENT = ("agent",)  # what started its worker: it is not on this machine
+BY_ITS_AGENT = ("agent",)  # how the worker was started: by the agent of another machine
 LEADS, COMES = "leads", "comes"  # the role in which each side proves that it knows the key
 NONCE_BYTES = 16
 MOST_STRANGERS = 256  # that have connected and not proved it yet
@@ -95,7 +95,7 @@ class Gathering:
                 time.sleep(POLL_SECONDS)
                 continue
             if not self._strangers.acquire(blocking=False):
-                hang_up(connection)  # so many wait to prove themselves that more would take all descriptors
+                hang_up(connection)  # too many unproven connections: more would take all descriptors
                 continue
             try:
                 threading.Thread(target=self._greet, args=(connection,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""Payload sizes of a sweep and what a collective moves over the bus. Pure."""
+"""Payload sizes of a sweep, and the bytes that a collective moves over the bus. Pure."""
 
 SMALLEST, LARGEST = 8, 2 << 30
 

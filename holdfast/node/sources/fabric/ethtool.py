@@ -32,7 +32,7 @@ Statistics = Callable[[str], Mapping[str, int]]
 
 
 def statistics(interface: str) -> dict[str, int]:
-    """OSError where the interface is gone or its driver counts nothing."""
+    """Statistics of an interface. OSError if it is gone or its driver has no counters."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         info = _ask(asking, interface, struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _STATISTICS, 0), 0)
         count = live.count(info)

@@ -141,7 +141,7 @@ class InfinibandSource:
             self._reported.discard(name)
             track = self._ledger.track(name)
             peers_up = bool(up_devices.get(port.make, set()) - {port.place.device})
-            expected = track.ever_up or peers_up or port.up is not False  # what cannot be reported is not ruled out
+            expected = track.ever_up or peers_up or port.up is not False  # a port with an unknown state may be expected
             if expected:
                 track = self._ledger.observe(name, port.up, now, port.link_downed)
                 gathered.present.append(port.subject)

@@ -1,6 +1,6 @@
 """The downtime of every port: each outage with its start and length, over sliding windows, across restarts.
 
-Downtime is what breaks a job, so it is measured from the port's state and not from link_downed, which stops at 255.
+Downtime breaks jobs, so it is measured from the port's state and not from link_downed, which stops at 255.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ _MAX_OUTAGES = 2000  # per port; beyond it the oldest are merged, without losing
 
 
 class PortLedger:
-    """Fed once a second per port. Without a path it lives in memory alone. One thread owns it."""
+    """Records port states, once a second per port. Without a path it is only in memory. One thread owns it."""
 
     def __init__(self, path: str = "") -> None:
         self._file = LedgerFile(path) if path else None
@@ -130,7 +130,7 @@ class PortLedger:
             self._file.append(record)
 
     def _compact(self, now: float) -> None:
-        """Forget what is older than a day: in memory, and in the file."""
+        """Drops records older than a day, in memory and in the file."""
         self._compacted = now
         for port, track in list(self._tracks.items()):
             track.outages = [outage for outage in track.outages if outage.end > now - DAY]

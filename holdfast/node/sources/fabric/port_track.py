@@ -19,13 +19,13 @@ class PortOutage:
         return self.start + self.seconds
 
     def inside(self, since: float) -> float:
-        """Its seconds after a moment."""
+        """The seconds of the outage after a time."""
         return max(0.0, self.end - max(self.start, since))
 
 
 @dataclass(slots=True)
 class Track:
-    """What is known of one port."""
+    """The state of one port."""
 
     pci_address: str = ""
     ever_up: bool = False

@@ -21,7 +21,7 @@ class PortPlace(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """What tells one make of port from another. '' where sysfs does not tell."""
+    """The properties that identify a port's model; '' if sysfs lacks one."""
 
     link_layer: str
     firmware_version: str
@@ -50,7 +50,7 @@ def find_ports(sys: str, exclude: Collection[str]) -> list[PortPlace]:
     return places
 
 
-_MAKES = {"0x1d0f": nics.EFA}  # PCI vendors whose driver has no hca_type
+_MAKES = {"0x1d0f": nics.EFA}  # PCI vendors whose driver prints no hca_type -> model
 
 
 def identify(place: PortPlace) -> Identity:
@@ -68,7 +68,7 @@ def _make(device: str) -> str:
 
 
 def _pci_address(device: str) -> str:
-    """From where the links lead: resolving them opens nothing."""
+    """The PCI address from the targets of links, which are not opened."""
     return pcie.address(os.path.basename(os.path.realpath(os.path.join(device, "device"))))
 
 

@@ -59,7 +59,7 @@ def errors() -> list[PortErrors]:
 
 
 def counters(lid: int, port: int) -> dict[str, int]:
-    """All counters of one port, also those that are no errors: bytes, and waiting for credit."""
+    """All counters of one port, including bytes and waiting for credit."""
     found = ib_counters.parse_perfquery(_ask("perfquery", str(lid), str(port)))
     return found[0].counts if found else {}
 

@@ -25,7 +25,7 @@ _GONE = "the GPU is lost: it is no longer on the PCI bus"
 _LINK_DOWN, _LINK_UP = 0.0, 1.0  # 2 is a link that the board does not use
 _DEAD = 0xFFFFFFFF  # the value that registers of a missing device return
 
-_HWMON_TEMPERATURES = {  # label -> what it is, of the GPU as a whole and of its memory
+_HWMON_TEMPERATURES = {  # hwmon label -> signal, for the GPU and its memory
     "junction": ("gpu_temperature_celsius", "gpu_slowdown_temperature_celsius", "gpu_shutdown_temperature_celsius"),
     "mem": ("gpu_memory_temperature_celsius", "gpu_memory_max_temperature_celsius", ""),
 }
@@ -95,13 +95,13 @@ class AmdGpuSource:
         return builder.build(self.name, now, [subject.gpu(self._node, gpu.number) for gpu in self._known.values()])
 
     def _list(self) -> set[str]:
-        """The addresses that are there now. A GPU keeps its number for as long as this process lives."""
+        """The present addresses. A GPU keeps its number until this process ends."""
         root = f"{self._sys}/bus/pci/devices"
         try:
             names = set(os.listdir(root))
         except OSError:
             return set()
-        self._others &= names  # what comes back may be another device
+        self._others &= names  # a device that returns may be another one
         here = {name for name in names - self._others if name in self._known or self._is_ours(root, name)}
         self._others |= names - here
         for address in sorted(here - self._known.keys()):
@@ -147,7 +147,7 @@ class AmdGpuSource:
 
 
 def _is_gpu(root: str, address: str) -> bool:
-    """An AMD display or processing device that is no virtual function's sibling and has the driver's files."""
+    """Whether it is an AMD display or processing device with the amdgpu driver or its gpu_metrics file."""
     path = f"{root}/{address}"
     if text_or_nothing(f"{path}/vendor") != _AMD or not text_or_nothing(f"{path}/class").startswith(_GPU_CLASSES):
         return False

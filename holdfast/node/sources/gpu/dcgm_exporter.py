@@ -44,7 +44,7 @@ class DcgmExporterSource:
         return builder.build(self.name, now)
 
     def _scrape(self) -> tuple[str, str]:
-        """(text, '') or ('', what went wrong)."""
+        """(text, '') or ('', error)."""
         from holdfast.runtime import http  # 5 MB that only a node with a configured exporter pays for
 
         try:

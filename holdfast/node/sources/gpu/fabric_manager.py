@@ -41,7 +41,7 @@ class FabricManagerSource:
         return bool(self._pid)
 
     def _switches(self) -> int:
-        """NVSwitches that this machine's driver owns (generations whose switches hang behind a NIC show none)."""
+        """NVSwitches of this machine's driver (none for generations whose switches are behind a NIC)."""
         try:
             return len(os.listdir(f"{self._proc}/driver/nvidia-nvswitch/devices"))
         except OSError:

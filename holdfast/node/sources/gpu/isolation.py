@@ -57,7 +57,7 @@ class Isolation:
         return {key: call.answer() for key, call in asked.items() if call.wait(until - time.monotonic())}
 
     def hanging(self, key: Hashable) -> float | None:
-        """For how many seconds a key's call has been pending; None if there is none."""
+        """Seconds that a key's call has been pending; None without one."""
         running = self._running.get(key)
         return None if running is None or running.wait(0.0) else time.monotonic() - running.started
 

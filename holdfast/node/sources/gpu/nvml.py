@@ -106,7 +106,7 @@ class NvmlSource:
     def _interrogate(self, device: NvmlDevice, answers: Answers, now: float) -> None:
         self._interview.ask(device, FAST, answers, now)
         self._interview.ask_fields(device, FAST_FIELDS, answers, now)
-        if answers.failed and not answers.answered:  # it is listed and answers nothing else
+        if answers.failed and not answers.answered:  # the GPU is listed but answers no query
             answers.put("gpu_responding", 0.0)
             answers.miss(("gpu_lost",), answers.failed[0])
         else:

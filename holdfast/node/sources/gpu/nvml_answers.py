@@ -44,7 +44,7 @@ class NvmlField(NamedTuple):
 
 
 class GpuLostError(Exception):
-    """A call in the middle of a read found the GPU gone."""
+    """The GPU was lost during a read."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Answers:
 
 
 class Interview:
-    """Queries GPUs, and remembers what each does not support, to query that only rarely."""
+    """Queries GPUs. Unsupported queries are remembered per GPU and repeated only rarely."""
 
     def __init__(self) -> None:
         self._refused: dict[tuple[Subject, str], tuple[float, str]] = {}

@@ -24,7 +24,7 @@ _LINK_COUNT = 91
 _TOTAL_CRC_FLIT, _TOTAL_CRC_DATA, _TOTAL_REPLAY, _TOTAL_RECOVERY = 38, 45, 52, 59
 _TOTALS = (_TOTAL_CRC_FLIT, _TOTAL_CRC_DATA, _TOTAL_REPLAY, _TOTAL_RECOVERY)
 
-Table = dict[tuple[int, int], float]  # (field, link) -> number; what was not answered is not in it
+Table = dict[tuple[int, int], float]  # (field, link) -> number, without missing answers
 
 
 def read_links(device: NvmlDevice, interview: Interview, answers: Answers, now: float) -> None:
@@ -67,7 +67,7 @@ def read_c2c(device: NvmlDevice, interview: Interview, answers: Answers, now: fl
 
 
 def _ask_all(device: NvmlDevice, count: int, interview: Interview, answers: Answers, now: float) -> Table:
-    """Each field costs the driver one access per link, so fields without an answer are skipped next time."""
+    """Queries all fields. Each costs one access per link, so fields without an answer are skipped next time."""
     asked = [number for number in (*_PER_LINK, *_TOTALS) if not interview.refused(device, _key(number), now)]
     places = {number: range(count) if number in _PER_LINK else range(1) for number in asked}
     table = _ask(device.handle, [(number, link) for number in asked for link in places[number]])

@@ -35,7 +35,7 @@ def _throttle_reasons(handle: Any) -> Sequence[Value]:
 
 
 def _memory(handle: Any) -> Sequence[Value]:
-    memory = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)  # without what the driver reserves
+    memory = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)  # without the driver's reserved memory
     return float(memory.used), float(memory.total)
 
 

@@ -1,4 +1,4 @@
-"""NVML session: loads and initialises the library, lists GPUs, and notices when one is gone.
+"""NVML session: loads and initialises the library, lists GPUs, and detects lost ones.
 
 GPUs keep their number for as long as this process lives. NVML renumbers them when the driver is restarted with one
 card missing; a verdict must not move to the neighbour, so numbers follow the PCI address.
@@ -182,7 +182,7 @@ class Session:
         return number
 
     def _free_number(self, index: int) -> int:
-        """The driver's own number where no other GPU holds it."""
+        """The driver's number of the GPU, unless another GPU has it."""
         holder = self._known.get(index)
         return index if holder is None or not holder.address else max(self._known) + 1
 

@@ -162,7 +162,7 @@ class _Devices:
 
     def __init__(self, sys: str) -> None:
         self._sys = sys
-        self._known: set[str] = set()  # a device that was here may be gone: that is what its messages say
+        self._known: set[str] = set()  # devices seen so far: messages about a device that is gone now still count
         self._refused: set[str] = set()
 
     def has(self, event: Event) -> bool:
@@ -171,7 +171,8 @@ class _Devices:
         return self._has_address(event.device)
 
     def _is_on_disks(self, volume: str) -> bool:
-        """One that is gone was mounted for a moment; the disk below a real one reports its errors itself."""
+        """Whether a mounted device is on a disk. A device that is gone was mounted only briefly; the disk below a
+        device mapper reports its errors itself."""
         if not os.path.isdir(f"{self._sys}/block"):
             return True
         try:

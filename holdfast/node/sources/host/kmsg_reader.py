@@ -18,7 +18,7 @@ class KmsgReader(Protocol):
         """The whole lines that are there now, without waiting. Bounded: the rest comes with the next call."""
 
     def wait(self, seconds: float) -> bool:
-        """Until something may be there, or the time is up."""
+        """Waits until records may be available, or until the timeout."""
 
     def close(self) -> None: ...
 
@@ -75,7 +75,7 @@ class FileReader:
         return data
 
     def _rotated(self) -> bool:
-        """Whether another file stands at the path now; if so, it is open."""
+        """Whether another file is at the path now; if so, it is opened."""
         try:
             there, mine = os.stat(self._path), os.fstat(self._fd)
         except FileNotFoundError:  # moved away, the new one not yet made: the old may still be written to

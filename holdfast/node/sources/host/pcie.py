@@ -37,8 +37,8 @@ class _Device:
 
     @property
     def has_own_link(self) -> bool:
-        """Ports come in pairs below a root port: a switch's upstream port has a link to what is above it; a root or
-        downstream port is the far end of the link of what is below it."""
+        """Whether the function has a link of its own. An upstream port of a switch has a link to the port above it. A
+        root or downstream port is the far end of the link of the device below it."""
         return self.role != "bridge" or len(self.ancestors) % 2 == 1
 
     @property
@@ -86,7 +86,7 @@ class PcieSource:
 
     def _learn(self, addresses: set[str]) -> None:
         for address in self._known.keys() - addresses:
-            del self._known[address]  # what comes back may be another device
+            del self._known[address]  # a device that returns may be another one
         for address in sorted(addresses - self._known.keys()):
             self._watch(address)
         wanted = [known.device for known in self._known.values() if known and known.device.role != "bridge"]
@@ -114,7 +114,7 @@ def _inspect(root: str, address: str, role: str = "") -> _Device | None:
         return None
     rdma = role == "nic" and (vendor == _MELLANOX or os.path.isdir(os.path.join(path, "infiniband")))
     above = os.path.dirname(os.path.realpath(path)).split(os.sep)
-    domain = address.partition(":")[0]  # a controller with a domain of its own (Intel VMD) is no port above its drives
+    domain = address.partition(":")[0]  # a controller with its own domain (Intel VMD) is not a port above its drives
     ancestors = tuple(part for part in above if pcie.address(part) and part.startswith(f"{domain}:"))
     return _Device(address, path, role, vendor, pci_class, rdma, ancestors)
 

@@ -18,7 +18,7 @@ _AT_ONCE = 16
 
 
 def read_all(files: Sequence[Path]) -> Iterator[tuple[Path, Dump | str]]:
-    """Each file with its dump, or with why there is none, in their order."""
+    """Each file with its dump, or with the reason why there is none, in order."""
     if not files:
         return
     left = list(files)

@@ -136,7 +136,7 @@ class JobsSource:
             os.close(descriptor)
 
     def _version(self, pid: int) -> str:
-        """From the mapped library's name, or from the package that brought it."""
+        """The NCCL version, from the name of the mapped library or from its package."""
         try:
             library = nccl_settings.mapped_library(self._read(pid, "maps").decode("utf-8", "replace"))
         except OSError:
@@ -145,7 +145,7 @@ class JobsSource:
         return reported if reported or not library else self._files.ask(lambda: self._version_beside(pid, library), "")
 
     def _version_beside(self, pid: int, library: str) -> str:
-        """From the names of files around it, as the process sees them."""
+        """The version from the names of files around the library, in the process's file system."""
         folder = os.path.join(self._proc, str(pid), "root") + os.path.dirname(library)
         packages = os.path.join(folder, "..", "..", "..")  # nvidia/nccl/lib inside site-packages
         try:

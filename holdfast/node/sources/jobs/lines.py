@@ -94,7 +94,7 @@ class Lines:
                     line.say(order)
 
     def have_flushed(self, seconds: float, now: float) -> None:
-        """Ask keepers, repeatedly, to write to storage what only they hold."""
+        """Asks keepers, repeatedly, to write to storage the copies that only they have."""
         with self._guard:
             for line in self._lines:
                 held = line.keeper is not None and line.keeper.unsaved_step >= 0

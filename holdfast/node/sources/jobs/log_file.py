@@ -16,7 +16,7 @@ from typing import IO, cast
 CHUNK_BYTES = 256 * 1024
 STDIN = "-"
 FREE_BYTES = 1 << 30
-MOST_GROWTH = 100  # times what a file takes on its disk; text of one repeated line shrinks as much as that
+MOST_GROWTH = 100  # most decompressed bytes per compressed byte; text of one repeated line reaches this ratio
 _BLOCK_BYTES = 512
 KERNEL = ("/proc/", "/sys/", "/dev/")
 MEMORY = "/dev/shm/"  # ordinary files, although it is below /dev
@@ -72,7 +72,7 @@ def _is_kernels(path: Path) -> bool:
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """The file's bytes, decompressed, in pieces; Unreadable says why there are no more."""
+    """The decompressed bytes of the file in pieces. Unreadable says why reading stopped."""
     try:
         with ExitStack() as stack:
             file, growth = _opened(path, stack), Growth(path)
@@ -98,7 +98,7 @@ def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
 
 
 def _decompressed(raw: IO[bytes], path: Path, stack: ExitStack) -> IO[bytes]:
-    """By the file's first bytes, because rotated logs have arbitrary names."""
+    """Decompresses by the file's first bytes, because rotated logs have arbitrary names."""
     if not raw.seekable():
         return raw
     magic = raw.read(6)

@@ -8,7 +8,7 @@ _MOST_BYTES = 64 << 20
 
 
 def ask(host: str, port: int = PORT, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """Its verbose status; JSON where it can. Raises OSError."""
+    """The verbose status of the job, as JSON if the service supports it. Raises OSError."""
     with socket.create_connection((host, port), timeout_seconds) as line:
         line.sendall(b"SET FORMAT json\nTIMEOUT 10\nVERBOSE STATUS\n")
         answer = bytearray()

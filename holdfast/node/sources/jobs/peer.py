@@ -15,7 +15,7 @@ _MOST_BYTES = 1 << 16
 class Peer:
     pid: int
     uid: int
-    work: str  # the Slurm job, pod or container that its process is in, '' where it is in none
+    work: str  # the Slurm job, pod or container of the process, or ''
 
     @property
     def owner(self) -> str:

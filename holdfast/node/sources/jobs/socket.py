@@ -26,11 +26,11 @@ from holdfast.runtime.threads import run_contained
 log = logging.getLogger("holdfast.node.sources")
 FULL_SECONDS = 0.5
 FIRST_SECONDS = 10.0  # a new connection must identify itself within this time
-MOST_WINDOWS = 4_096  # that no one took yet
+MOST_WINDOWS = 4_096  # windows that were not read yet
 
 
 class JobSocketSource:
-    """Bound at the first read; its own thread receives, `read` adds up what it received."""
+    """The job socket as a source. It is bound at the first read; a thread receives, and `read` returns the sums."""
 
     name = "job_socket"
     every = WINDOW_SECONDS
@@ -64,7 +64,7 @@ class JobSocketSource:
         return self._lines.unsaved()
 
     def kept(self) -> tuple[KeeperReport, ...]:
-        """What the keepers here hold now."""
+        """The copies that the keepers of this node hold now."""
         return self._lines.kept()
 
     def take(self) -> tuple[RankWindow, ...]:
