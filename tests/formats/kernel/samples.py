@@ -124,6 +124,8 @@ SAMPLES = (
     "md/raid1:md0: Disk failure on nvme0n1p1, disabling device.",
     "nfs: server filer-1 not responding, still trying",
     "nfs: server filer-1 OK",
+    "vfio-pci 0000:5c:00.0: Unable to change power state from D3cold to D0, device inaccessible",
+    "nvidia 0000:5c:00.0: can't change power state from D3cold to D0 (config space inaccessible)",
     "libceph: mon2 (1)10.0.0.7:6789 session lost, hunting for new mon",
     "libceph (fb30d64e-7a8c-46d3-bbd7-77a3b1f080d1 e857): osd2 down",
     "libceph: mon1 (1)10.0.0.9:6789 session established",
