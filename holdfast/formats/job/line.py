@@ -120,6 +120,7 @@ _PREFIXES = tuple(
         r"\[(?P<level>[IWEF]) [\w./]+:\d+\] ?",
         rf"{_SYSLOG} (?P<host>[\w.-]{{1,80}}) (?=(?!kernel:)[\w./@-]{{1,60}}(?:\[\d{{1,8}}\])?: )",
         r"[\w./@-]{1,60}(?:\[\d{1,8}\])?: (?=[IWEF]\d{4} \d\d:|time=\"|level=)",
+        r"\[\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]:? (?=[IWEF]\d{4} )",
         r"\[task (?=\d{4}-)",
         r"(?P<severity>ERROR|WARNING|LOG|ASSERTION_FAILED) \([\w./-]{1,60}(?:\[[^\]\n]{1,40}\])?:[^\s:]{0,60}:"
         r"(?P<place>[\w./-]{1,80}:\d+)\) ?",

@@ -29,6 +29,9 @@ _RICH_FRAME = re.compile(  # in the box that rich draws; a long one goes on in t
     r"\s*\N{BOX DRAWINGS LIGHT VERTICAL} (?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}\.pyx?):(?P<line>\d{1,9})"
     r" in (?P<function>[^\s\u2502]{0,200})"
 )
+_CELL_FRAME = re.compile(  # of IPython
+    r"File (?P<file>\S{1,300}):(?P<line>\d{1,9}), in (?P<function>[\w.<>]{1,200})"
+)
 _RICH_CODE = re.compile(r"\s*\N{BOX DRAWINGS LIGHT VERTICAL} \u2771 +\d{1,9} (?P<code>[^\n]{1,300}?)[ \u2502]*$")
 _RICH_INDENT = " \N{BOX DRAWINGS LIGHT VERTICAL}"
 _FATAL_THREAD = re.compile(r"(?m)^(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,80}\(most recent call first\):")
@@ -55,8 +58,10 @@ def _found(text: str) -> re.Match[str] | None:
 
 
 def frame(text: str) -> re.Match[str] | None:
-    """A frame of a traceback, as Python prints it or as rich does."""
-    return _FRAME.match(text) or (_RICH_FRAME.match(text) if "\N{BOX DRAWINGS LIGHT VERTICAL}" in text else None)
+    """A frame of a traceback, as Python prints it, or IPython or rich."""
+    if "\N{BOX DRAWINGS LIGHT VERTICAL}" in text:
+        return _RICH_FRAME.match(text)
+    return _FRAME.match(text) or _CELL_FRAME.match(text)
 
 
 class Raised(NamedTuple):

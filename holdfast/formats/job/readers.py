@@ -23,6 +23,7 @@ _CONTINUES = re.compile(
     r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
 )  # the end of a message that began on the line above
 _START = 4  # bytes of a word by which it is looked up
+_PANIC = re.compile(r"panicked at \S{1,300}:\d{1,6}:\d{1,4}:$")  # Rust says why on the next line
 _NODE = re.compile(r"\s*\[\[\{\{node ")  # TensorFlow names the operator below the message
 _CELL = "| UNAVAILABLE: "
 _ROW_GOES_ON = re.compile(r"\|(?: +\|){1,4} +\S")
@@ -85,6 +86,8 @@ def _whole(line: JobLine, context: LineContext) -> JobLine:
         return line._replace(text=f"{heading} {line.text.strip()}")
     if (_CONTINUES.match(line.text) or _NODE.match(line.text)) and (above := context.near()):
         return _goes_on(above[-1], line)
+    if _PANIC.search(line.text) and (said := context.below(line.stream)):
+        return line._replace(text=f"{line.text} {said}")
     return line._replace(text=_whole_cell(line, context)) if _CELL in line.text else line
 
 

@@ -25,10 +25,11 @@ _NOTEBOOK_HEAD = re.compile(
 )
 _NOTEBOOK_FRAME = re.compile(r"(?:Cell )?In ?\[\d{1,6}\],? (?:in )?.{0,40}line:? ?(?P<line>\d{1,6})")
 _BETWEEN = re.compile(
-    r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\.\.\.|[A-Z][^:\n]{0,80}\b(?:re-?rais\w+|traceback)\b[^:\n]{0,40}$"
+    r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\d{1,5} +\S|File [\w:\\/.-]{3,300}$|\.\.\."
+    r"|[A-Z][^:\n]{0,80}\b(?:re-?rais\w+|traceback)\b[^:\n]{0,40}$"
 )
 _NATIVE_FRAME = re.compile(  # needs an address, a call or a namespace: steps of a build are numbered in the same way
-    r"(?:^|\s)(?:frame )?#\d{1,3}:? +(?=.*(?:0x|\(|::|\bat \S+:\d| in ))(?P<function>[\w:~]{3,120})"
+    r"(?:^|\s)(?:frame )?\\?#\d{1,3}:? +(?=.*(?:0x|\(|::|\bat \S+:\d| in ))(?P<function>[\w:~/.<]{3,120})"
 )
 _RAISE = re.compile(r"(?:^| )raise (?:\w{1,80}\.){0,5}(?P<type>[A-Z]\w{1,80})\(")
 _STRINGS = re.compile(r"\"([^\"\n]{0,400})\"|'([^'\n]{0,400})'")
