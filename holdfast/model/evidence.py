@@ -29,5 +29,8 @@ class Evidence:
         except ValueError:
             return None
 
+    def number_or_zero(self, name: str) -> int:
+        return self.number(name) or 0
+
     def word(self, name: str) -> str:
         return str(self.event.detail.get(name, ""))

@@ -101,7 +101,8 @@ def _beyond(table: SignalTable, first: int, fact: SeamSignal) -> Values:
 def _episodes(over: Mask, least: int, first: int) -> Mask | None:
     """The columns of a row's episodes, without short ones; None if there are too few, or nearly all columns deviate."""
     ends = np.flatnonzero(np.diff(np.concatenate([[False], over, [False]]).astype(np.int8)))
-    runs = [(begin, end) for begin, end in ends.reshape(-1, 2) if end - begin >= least and begin >= first]
+    spans = zip(ends[::2], ends[1::2], strict=True)
+    runs = [(begin, end) for begin, end in spans if end - begin >= least and begin >= first]
     if len(runs) < EPISODES:
         return None
     mask = np.zeros(len(over), np.bool_)

@@ -153,3 +153,13 @@ def test_what_the_log_advises_is_not_said_again_after_our_own_advice() -> None:
     shown = candidate("job.exception", reported("exception", "strong", text="Diverged. Please set LR=10"))
     assert advice._advice_of_the_log(shown, ["then: Please set LR=10"]) == []
     assert advice._advice_of_the_log(shown, ["set LR=10"]) == ["As the log says: Please set LR=10"]
+
+
+@pytest.mark.parametrize(("library", "kept"), [("", True), ("fastlink", False)])
+def test_general_advice_is_left_out_where_the_log_advises_and_the_library_is_known(library: str, kept: bool) -> None:
+    line = reported("exception", "strong", "job.exception", text="Diverged. Please set LR=10", library=library)
+    shown = candidate("job.exception", line)
+    assert shown.problem is not None and shown.problem.name == "any_exception"
+    steps = advice.fix(shown, [line])
+    assert steps[0] == "As the log says: Please set LR=10"
+    assert any(step.startswith("Correct what the exception says") for step in steps) is kept

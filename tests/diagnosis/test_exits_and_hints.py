@@ -300,3 +300,17 @@ def test_a_watchdog_aborts_its_process_and_ends_no_other(signal: str, waited: bo
     assert (one and one.name) == cause
     beside = exits.candidate([ended(2, signal="6"), ended(3, signal="9")], waited=True)
     assert beside is not None and (beside.name, beside.ranks) == ("host.killed", (3,))
+
+
+@pytest.mark.parametrize(
+    ("shown", "cause"),
+    [
+        (reported("x", code="x"), "job.exception"),
+        (reported("x", code="python"), "job.dataloader"),
+        (reported("x", code="worker"), "job.dataloader"),
+        (reported("exception", code="x"), "job.dataloader"),
+    ],
+)
+def test_a_bus_error_is_of_a_data_loader_where_a_trainer_is_shown(shown: Evidence, cause: str) -> None:
+    one = exits.candidate([ended(code="task", signal="7"), shown])
+    assert one is not None and one.name == cause

@@ -1,6 +1,7 @@
 """Evidence on one clock: years, hosts, exceptions that follow, what a run survived; and candidates from it."""
 
 import calendar
+from dataclasses import replace
 
 import pytest
 
@@ -118,6 +119,11 @@ def test_after_that_they_stand_in_the_order_of_time() -> None:
         ("a wait, then none", reported("files", "weak", "storage.stall", code="lagging", steps_after="0"), False),
         ("not tried again, then a step", reported("files", "weak", "storage.stall", steps_after="1"), False),
         ("tried again, then saved", reported("files", "weak", retried="yes", line=9, file="s.log"), True),
+        (
+            "tried again in the line that says so",
+            reported("files", "weak", retried="yes", line=10, file="s.log"),
+            False,
+        ),
         ("saved, then tried again", reported("files", "weak", retried="yes", line=11, file="s.log"), False),
         ("told to end, then saved", reported("exit", "effect", code="agent", line=9, file="s.log"), True),
         ("saved, then told to end", reported("exit", "effect", code="agent", line=11, file="s.log"), False),
@@ -181,3 +187,29 @@ def test_a_line_without_a_host_does_not_take_away_the_host_of_its_rank() -> None
         "n1",
         "",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "role"),
+    [("slurm", "s.log", "effect"), ("slurm", "b.log", "exit"), ("kubernetes", "s.log", "exit")],
+)
+def test_only_slurm_cancels_the_other_tasks_of_a_job_when_one_fails(kind: str, file: str, role: str) -> None:
+    failed = reported("slurm", "exit", file="s.log", line=1)
+    cancelled = reported(
+        kind,
+        "exit" if kind != "slurm" or file != "s.log" else "strong",
+        "host.killed",
+        code="cancelled",
+        file=file,
+        line=2,
+    )
+    assert timeline.without_followers([failed, cancelled])[-1].role == role
+
+
+@pytest.mark.parametrize(
+    ("times", "lines", "role"), [(2, "2", "hint"), (2, "1", "weak"), (3, "2", "weak"), (3, "3", "hint")]
+)
+def test_what_is_repeated_three_times_is_passed_only_by_three_calm_lines(times: int, lines: str, role: str) -> None:
+    one = reported("storage", "weak", "storage.stall", calm_end=lines)
+    (found,) = timeline.as_hints([replace(one, event=replace(one.event, count=times))])
+    assert found.role == role

@@ -36,6 +36,8 @@ LESS = of(change(RACK_FLOW, "rack/r2", times=0.9), gpus(HEAT, nodes(4, 6), by=1.
     [
         ("the rack beside it is well", LESS, 4.0),
         ("the rack beside it lost flow too", of(LESS, change(RACK_FLOW, "rack/r1", times=0.9)), 0.0),
+        ("the rack beside it lost flow too, if far less", of(LESS, change(RACK_FLOW, "rack/r2", times=0.6), change(RACK_FLOW, "rack/r1", times=0.93)), 0.0),
+        ("the rack beside it lost a little", of(LESS, change(RACK_FLOW, "rack/r2", times=0.6), change(RACK_FLOW, "rack/r1", times=0.97)), 4.0),
         ("one of three beside it lost flow too", of(LESS, linked(Edge("cools", "cdu/c1", "rack/r3"), Edge("cools", "cdu/c1", "rack/r4")), change(RACK_FLOW, "rack/r1", times=0.9)), 4.0),
         ("that too, and the pressure rose", of(LESS, change(RACK_FLOW, "rack/r1", times=0.9), change(PRESSURE, "cdu/c1", times=1.2)), 4.0),
         ("nothing but its meter shows it", of(_alone, LESS), 0.0),

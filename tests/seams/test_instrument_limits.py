@@ -63,6 +63,13 @@ def test_a_sensor_sticks_where_it_was_and_falls_to_nothing_otherwise(quiet: Any)
         assert [bad for bad in _bad(quiet, "stuck") if bad[1] == FLOW] == []
 
 
+@pytest.mark.parametrize(("signal", "stuck"), [("node_power_watts", True), ("psu_output_watts", False)])
+def test_only_what_is_never_still_for_long_sticks(quiet: Any, signal: str, stuck: bool) -> None:
+    quiet.add(signal, {"node/n1": 200.0})
+    _restless(quiet, signal, 1, 200)
+    assert bool([bad for bad in _bad(quiet, "stuck") if bad[1] == signal]) is stuck
+
+
 @pytest.mark.parametrize("idle", [False, True])
 def test_a_sensor_of_a_node_that_works_sticks_and_one_of_an_idle_node_rests(quiet: Any, idle: bool) -> None:
     _restless(quiet, HEAT, 1, 200)
@@ -194,6 +201,12 @@ def test_jobs_that_fall_silent_while_their_gpus_work(
     if idle:
         gpus(USE, nodes(1, 12), times=0.0)(quiet)
     assert _broken(quiet) == found, why
+
+
+def test_a_reading_that_no_one_knows_is_of_no_domain(quiet: Any) -> None:
+    quiet.add("made_up_watts", {"cdu/c1": 1.0, "cdu/c2": 1.0})
+    of(*(_silent(signal) for signal in CDUS))(quiet)
+    assert _broken(quiet) == {("cdu", "sensor.clock")}
 
 
 def test_a_broken_instrument_is_proven_and_what_it_measured_is_not_known(quiet: Any) -> None:

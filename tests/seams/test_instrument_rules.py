@@ -396,3 +396,14 @@ def test_of_many_instruments_one_that_never_rests_is_stuck_when_it_does(levels: 
     rows[0, 151:] = rows[0, 150]
     found = list(_stuck(FLOW, _table(*rows), _times(240), 10.0))
     assert [bad.subject for bad in found] == (["cdu/c0"] if stuck else [])
+
+
+@pytest.mark.parametrize(("own", "lost"), [(31, False), (29, True)])
+def test_of_many_instruments_one_is_asked_for_its_own_silences_whether_it_is_in_the_sample_or_not(
+    own: int, lost: bool
+) -> None:
+    """Of 256 every second one is in the sample, and the second one is not. It is silent for 90 columns."""
+    rows = np.full((256, 400), 200.0)
+    rows[1, 100 : 100 + own] = NAN
+    rows[1, -90:] = NAN
+    assert bool(list(_lost(FLOW, _table(*rows), _times(400), 10.0))) is lost

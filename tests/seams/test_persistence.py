@@ -128,6 +128,15 @@ def test_a_job_that_a_reported_cause_slows_has_no_slowdown_without_a_cause(
     assert any(one.cause == slowdown.cause for evaluation in found for one in evaluation) is reported, why
 
 
+def test_a_slowdown_without_a_cause_explains_no_other_slowdown() -> None:
+    memory, other = FindingMemory(), replace(SLOWDOWN, cause="job/b", symptoms=(SLOW,))
+    assert "job/llama" in other.victims
+    for number in range(12):
+        memory.take([other], GRAPH, 60.0 * number)
+    found = [memory.take([other, SLOWDOWN], GRAPH, 720.0 + 60.0 * number) for number in range(12)]
+    assert {one.cause for one in found[-1]} == {"job/b", "job/llama"}
+
+
 def test_one_look_that_misses_it_ends_no_episode_however_often() -> None:
     looks = [(60.0 * number, number % 2 == 0) for number in range(5)]
     assert _reported(looks) == [False, False, False, False, True]

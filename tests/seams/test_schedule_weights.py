@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.seams.rules import software_rollout
 from holdfast.seams.rules.schedule_cadence import SEAM as CADENCE
 from holdfast.seams.rules.schedule_cadence import _lost, _mtbf
 from holdfast.seams.rules.schedule_degraded import SEAM as DEGRADED
@@ -168,6 +169,7 @@ def _replacing(seconds: float) -> Make:
         ("a restart costs more", of(SLOW, _verdict("fail"), measured("job_restart_seconds", {JOB: 179.0})), False),
         ("replacing is told and is cheaper", of(SLOW, _verdict("fail"), _replacing(100.0), measured("job_restart_seconds", {JOB: 900.0})), True),
         ("ten minutes, where nobody tells anything", of(SLOW, _verdict("fail")), False),
+        ("not quite ten minutes", of(change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7), change("job_step_seconds", times=3.0), _verdict("fail")), False),
         ("more than ten minutes", of(change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7), change("job_step_seconds", times=3.2), _verdict("fail")), True),
         ("the job is as fast as ever", of(change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7), _verdict("fail"), _replacing(1.0)), False),
         ("its GPUs are as fast as ever", of(change("job_step_seconds", times=1.25), _verdict("fail"), _replacing(1.0)), False),
@@ -294,3 +296,13 @@ def test_the_chance_of_failures_does_not_depend_on_the_date(quiet: Any, seam: An
     quiet.events = [replace(event, at=event.at + 1e6) for event in quiet.events]
     (later,) = quiet.candidates(seam).values()
     assert later.reasons == one.reasons
+
+
+@pytest.mark.parametrize(("off", "found"), [(0.0, True), (-1e-12, False)])
+def test_a_chance_of_just_what_is_borne_is_told(
+    quiet: Any, monkeypatch: pytest.MonkeyPatch, off: float, found: bool
+) -> None:
+    of(_rollout(1, 2), _fails(1), _fails(2))(quiet)
+    monkeypatch.setattr(software_rollout, "_at_least", lambda hits, trials, share: 0.03)
+    monkeypatch.setattr(software_rollout, "BY_CHANCE", 0.03 + off)
+    assert bool(quiet.candidates(ROLLOUT)) is found

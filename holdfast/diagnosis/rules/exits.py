@@ -64,7 +64,7 @@ def signal_of(one: Evidence) -> int | None:
 
 
 def failed(one: Evidence) -> bool:
-    return one.role == "exit" and (signal_of(one) != 0 or (one.number("exit") or 0) != 0)
+    return one.role == "exit" and (signal_of(one) != 0 or one.number_or_zero("exit") != 0)
 
 
 def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidate | None:
@@ -76,7 +76,7 @@ def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidat
     if not ends:
         return None
     called_first = [one for one in ends if one.word("first") == "yes"]
-    telling = [one for one in called_first or ends if (signal_of(one) or 0) in _SAYS]
+    telling = [one for one in called_first or ends if signal_of(one) in _SAYS]
     if not telling:
         return _ended_itself(ends)
     first = telling[0]
@@ -118,7 +118,7 @@ def _ended_itself(ends: Sequence[Evidence]) -> Candidate | None:
 
 def first_quiet(evidence: Sequence[Evidence]) -> Evidence | None:
     """The first process that ended with an error of its own, of those that wrote nothing about it."""
-    ends = [one for one in evidence if one.role == "exit" and (one.number("exit") or 0) > 0]
+    ends = [one for one in evidence if one.role == "exit" and one.number_or_zero("exit") > 0]
     return next((one for one in ends if one.word("first") == "yes"), ends[0] if ends else None)
 
 

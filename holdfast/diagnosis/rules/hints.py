@@ -3,6 +3,7 @@ evidence."""
 
 import re
 from collections.abc import Sequence
+from math import inf
 
 from holdfast.catalog import causes
 from holdfast.diagnosis.rules import exits
@@ -37,7 +38,7 @@ def _unfinished_save(evidence: Sequence[Evidence], wait: Waiting) -> Candidate |
     if not saves:
         return None
     last = max(saves, key=lambda one: (one.at, one.event.line))
-    if last.event.code != "begin" or (last.number("steps_after") or 0) > 1:
+    if last.event.code != "begin" or last.number_or_zero("steps_after") > 1:
         return None
     if wait.since and last.at and not -300.0 <= wait.since - last.at <= 900.0:
         return None
@@ -105,7 +106,7 @@ def _was_survived(one: Evidence) -> bool:
     """Whether the run made steps, or continued as before, after its last error."""
     if one.number("steps_after"):
         return True
-    goes_on = one.number("calm_end") or (one.number("quiet_end") or 0) >= _QUIET_LINES
+    goes_on = one.number("calm_end") or one.number_or_zero("quiet_end") >= _QUIET_LINES
     return one.event.code == "error" and bool(goes_on)
 
 
@@ -114,8 +115,8 @@ def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting | None) -> Candi
     busy = [one for one in evidence if one.role == "hint" and one.cause == "job.rank_slow"]
     if not busy:
         return None
-    spoke = min((one.event.line for one in wait.reported), default=0) if wait else 0
-    last = [one for one in busy if not wait or one.event.line <= spoke][-1:] or busy[-1:]
+    spoke = min((one.event.line for one in wait.reported), default=inf) if wait else inf
+    last = [one for one in busy if one.event.line <= spoke][-1:] or busy[-1:]
     waiting = {one.rank for one in evidence if one.role in ("watchdog", "effect")}
     ranks = () if last[0].rank in waiting else _rank(last[0])
     note = last[0].event.text[:60]

@@ -131,7 +131,7 @@ def _is_deterministic(one: Candidate) -> bool:
 
 
 def _made_progress(one: Candidate) -> bool:
-    return any((item.number("step") or 0) > 50 for item in one.evidence)
+    return any(item.number_or_zero("step") > 50 for item in one.evidence)
 
 
 def _step(one: Candidate) -> int | None:
@@ -142,7 +142,7 @@ def _checkpoint(evidence: Sequence[Evidence], suspected: int | None) -> str | No
     """The last finished save; after corruption, the last one before its first sign."""
     saves = [one for one in evidence if one.event.kind == "save" and one.event.code == "end"]
     if suspected is not None:
-        saves = [one for one in saves if (one.number("step") or 0) < suspected]
+        saves = [one for one in saves if one.number_or_zero("step") < suspected]
     if not saves:
         return None
     last = max(saves, key=lambda one: (one.number("step") or 0, one.at, one.event.line))

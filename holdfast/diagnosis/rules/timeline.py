@@ -187,17 +187,17 @@ def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
     """Whether the process was asked to end and saved a checkpoint, or was started again and made steps."""
     if one.role != "effect" or one.event.code not in ("agent", "closing"):
         return False
-    return one.event.line < saved.get(one.file, 0) or (one.number("steps_after") or 0) >= _STARTED_STEPS
+    return one.event.line < saved.get(one.file, 0) or one.number_or_zero("steps_after") >= _STARTED_STEPS
 
 
 def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:
     """Whether a step or a save follows an attempt that was announced to be repeated, or a step follows a wait."""
-    if one.event.code == "lagging" and (one.number("steps_after") or 0) > 0:
+    if one.event.code == "lagging" and one.number_or_zero("steps_after") > 0:
         return True
     if not one.word("retried"):
         return False
     last = one.number("last_line") or one.event.line
-    return (one.number("steps_after") or 0) > 0 or last < saved.get(one.file, 0)
+    return one.number_or_zero("steps_after") > 0 or last < saved.get(one.file, 0)
 
 
 _BESIDE_A_RUN = ("no_command",)
@@ -216,7 +216,7 @@ def _is_beside(one: Evidence) -> bool:
 
 
 def _is_tried_again(one: Evidence) -> bool:
-    return (one.number("lines_after") or 0) >= _GOES_ON_LINES
+    return one.number_or_zero("lines_after") >= _GOES_ON_LINES
 
 
 def _is_an_end(one: Evidence) -> bool:
@@ -242,9 +242,9 @@ def _is_passed(one: Evidence) -> bool:
         return False
     usual = _CAUGHT_LINES if one.word("logged") else _MOST_CALM_LINES
     needed = _CALM_LINES.get(one.role, usual) if one.event.count < _REPEATED else _MOST_CALM_LINES
-    if (one.number("calm_end") or 0) >= needed:
+    if one.number_or_zero("calm_end") >= needed:
         return True
-    if (one.number("quiet_end") or 0) < _QUIET_LINES:
+    if one.number_or_zero("quiet_end") < _QUIET_LINES:
         return False
     return bool(one.word("warned")) or (one.cause == "launcher.setup" and bool(_STARTER.match(one.event.text)))
 
@@ -292,4 +292,4 @@ def survived(one: Evidence, reached: Milestones) -> bool:
         enough = _STARTED_STEPS
     elif one.event.kind in _OF_A_PROCESS and one.rank is None:
         enough = _RAISED_STEPS
-    return (one.number("steps_after") or 0) >= enough
+    return one.number_or_zero("steps_after") >= enough

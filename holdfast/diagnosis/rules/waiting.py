@@ -29,7 +29,7 @@ def find(evidence: Sequence[Evidence]) -> Waiting | None:
     reported = tuple(one for one in evidence if one.role == "watchdog")
     if not reported:
         return None
-    starts = [one.at - (one.number("ran_ms") or 0) / 1000.0 for one in reported if one.at]
+    starts = [one.at - one.number_or_zero("ran_ms") / 1000.0 for one in reported if one.at]
     fired = [one.at for one in reported if one.at]
     ranks = tuple(sorted({one.rank for one in reported if one.rank is not None}))
     return Waiting(reported, min(starts, default=0.0), min(fired, default=0.0), ranks)

@@ -39,7 +39,7 @@ def _without_an_end(one: Candidate, evidence: Sequence[Evidence]) -> None:
     if all(item.word("quoted") for item in one.evidence):
         one.against(MOST_OF_HINTS / one.confidence, "it is quoted in a text that people wrote")
         return
-    if all((item.number("quiet_end") or 0) >= (1 if item.word("logged") else _GOES_ON_LINES) for item in one.evidence):
+    if all(item.number_or_zero("quiet_end") >= (1 if item.word("logged") else _GOES_ON_LINES) for item in one.evidence):
         one.against(MOST_OF_HINTS / one.confidence, "nothing shows that the run ended: the log goes on below it")
 
 
@@ -152,7 +152,7 @@ def _only_paused(one: Candidate, evidence: Sequence[Evidence]) -> None:
 
 def _storage_came_back(one: Candidate, evidence: Sequence[Evidence], waiting: Waiting | None) -> None:
     lost = [item for item in one.evidence if item.event.kind == "storage" and item.event.code == "not_responding"]
-    if not lost or len(lost) < len(one.evidence) or not waiting or not waiting.since:
+    if len(lost) < len(one.evidence) or not waiting or not waiting.since:
         return
     back = [item.at for item in evidence if item.event.kind == "storage" and item.event.code == "ok" and item.at]
     if back and max(back) < waiting.since - CLOCK_SKEW_SECONDS:

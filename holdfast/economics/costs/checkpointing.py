@@ -116,9 +116,6 @@ def write_seconds_for(target: float, between: float, restart: float) -> float:
             f" {between:.4g} s leave at most {100 * ceiling:.1f} %"
         )
     low, high = 0.0, between
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if best_ettr(middle, between, restart) >= target else (low, middle)
     return low

@@ -33,10 +33,7 @@ def gamma_quantile(shape: float, chance: float) -> float:
     low, high = 0.0, shape + 10 * sqrt(shape) + 10
     while gamma_cdf(shape, high) < chance:
         low, high = high, 2 * high
-    while high > _TINY:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
+    while high > _TINY and low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if gamma_cdf(shape, middle) < chance else (low, middle)
     return (low + high) / 2
 

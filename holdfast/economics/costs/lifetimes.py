@@ -75,11 +75,10 @@ def fit_weibull(lifetimes: Sequence[Lifetime]) -> Weibull:
         weighted = sum(w * log(years) for w, years in zip(weights, watched, strict=True))
         return weighted / sum(weights) - 1 / shape - mean_log
 
-    low, high = 1e-3, 1.0
+    low, high = 0.0, 1.0
     while slope(high) < 0 and high < 1e3:
         high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if slope(middle) < 0 else (low, middle)
     shape = (low + high) / 2
     scale = longest * (sum((years / longest) ** shape for years in watched) / len(logs)) ** (1 / shape)

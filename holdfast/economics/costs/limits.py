@@ -72,7 +72,6 @@ def largest(run: ScaledRun, goodput: float) -> float:
         return inf
     if run.goodput(1.0) < goodput:
         raise NoProgress(f"no progress is possible at a goodput of {100 * goodput:.0f} %: even one GPU stays below it")
-    for _ in range(200):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if run.goodput(exp(middle)) >= goodput else (low, middle)
     return exp(low)

@@ -95,3 +95,19 @@ def test_one_gpu_is_the_smallest_run() -> None:
     assert largest(run, run.goodput(1.0)) == pytest.approx(1.0, rel=1e-6)
     with pytest.raises(NoProgress, match="even one GPU"):
         largest(run, run.goodput(0.9))
+
+
+class _FallsAtOnce(ScaledRun):
+    def goodput(self, gpus: float) -> float:
+        return 0.9 if gpus <= 1000.0 else 0.5
+
+
+def test_a_size_that_just_delivers_a_goodput_delivers_it() -> None:
+    run = _FallsAtOnce(gpu_seconds_between=1.0, state_bytes=1.0, bytes_per_second=1.0)
+    assert largest(run, 0.9) == pytest.approx(1000.0)
+
+
+@pytest.mark.parametrize(("size", "found"), [(0.9e30, pytest.approx(0.9e30, rel=1e-3)), (1.1e30, inf)])
+def test_a_run_larger_than_any_machine_has_no_limit(size: float, found: float) -> None:
+    run = ScaledRun(gpu_seconds_between=1e32, state_bytes=1.0, bytes_per_second=1.0)
+    assert largest(run, run.goodput(size)) == found

@@ -90,7 +90,9 @@ def test_a_ticket_keeps_the_part_it_was_opened_for() -> None:
 
 
 OFFENCES = (Offence(at=1.0, cause="gpu.xid"), Offence(at=2.0, cause="nic.link"), Offence(at=3.0, cause="gpu.lost"))
-NODE = NodeState(name="n", stage=Stage.READY, tested_at=5.0, offences=OFFENCES, degradations=OFFENCES, repair_step=3)
+NODE = NodeState(
+    name="n", stage=Stage.READY, tested_at=5.0, offences=OFFENCES, degradations=OFFENCES, repair_step=3, tests=2
+)
 
 
 @pytest.mark.parametrize(("kind", "left"), [("gpu", ["nic.link"]), ("nic", ["gpu.xid", "gpu.lost"]), ("node", [])])
@@ -98,7 +100,7 @@ def test_counters_restart_with_the_part(kind: str, left: list[str]) -> None:
     event = NodeEvent(kind=EventKind.PART_REPLACED, cause=kind, reason="gpu/1: B was replaced by C")
     after, actions, _ = step(NODE, event, 9.0, Policy())
     assert [one.cause for one in after.offences] == [one.cause for one in after.degradations] == left
-    assert after.repair_step == 0
+    assert (after.repair_step, after.tests) == (0, 0)
     assert (after.stage, after.tested_at) == (Stage.TESTING, None)
     assert {action.verb for action in actions} == {Verb.CORDON, Verb.RETEST}
 

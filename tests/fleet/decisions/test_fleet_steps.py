@@ -609,3 +609,9 @@ def test_where_actions_are_taken_a_draining_node_is_empty_when_its_drain_is_conf
     fleet = Fleet(replace(POLICY, dry_run=False), [node], scheduled=True)
     fleet.observe([NodeStatus(node="n0", accepts_work=False, cordoned=cordoned, down=False, busy=False)], 5.0)
     assert fleet.nodes["n0"].stage is stage
+
+
+def test_an_operator_who_quarantines_a_removed_node_that_is_not_closed_changes_nothing() -> None:
+    fleet = Fleet(POLICY, [NodeState(name="n1", stage=Stage.REMOVED)])
+    fleet.incidents.raise_("node/n1/scheduler", "action.drain", "no permission", 5.0)
+    assert fleet.operator("n1", EventKind.QUARANTINE, "ticket 7", "ann", 6.0) == []

@@ -2,9 +2,10 @@
 
 import pytest
 
-from holdfast.fleet.decisions.guards import Guards, planned
+from holdfast.fleet.decisions.guards import Guards, _heir, planned
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.shared_cause import SharedCause
 from holdfast.fleet.incidents.register import Incidents
 from holdfast.model.account import Account
 from holdfast.model.lifecycle import NodeState, Stage
@@ -114,6 +115,20 @@ def test_a_better_explanation_absorbs_the_one_it_makes_needless() -> None:
     (closed,) = (one for one in made.incidents.take_changed() if one.subject == "leaf/leaf0")
     assert closed.reason.endswith("; absorbed by loop/loop0")
     assert made.incidents.members("loop/loop0") == {f"n{i}" for i in range(14)}
+
+
+def test_what_a_better_explanation_absorbed_is_evidence_for_it_later() -> None:
+    made = guards(64, leaf=8, loop=16)
+    fail(made, *range(14))
+    assert list(made.incidents.open) == ["loop/loop0"]
+    assert [made._failing[f"n{number}"][0] for number in range(14)] == [NOW] * 14
+
+
+def test_a_cause_that_explains_too_little_is_not_absorbed_by_one_of_other_nodes() -> None:
+    here, elsewhere = frozenset({"n0", "n1"}), frozenset({"n8", "n9"})
+    found = [SharedCause("leaf/leaf1", (), elsewhere, 8)]
+    assert _heir(here, found) == _heir(here, []) == ""
+    assert _heir(here | {"n8"}, found) == "leaf/leaf1"
 
 
 def ended(made: Guards, still: set[str], at: float) -> None:

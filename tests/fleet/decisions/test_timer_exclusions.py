@@ -107,6 +107,17 @@ def test_what_is_no_incident_of_a_stage_does_not_end_with_a_stage(subject: str) 
     assert subject in state.incidents.open
 
 
+@pytest.mark.parametrize(("began", "empty"), [(NOW - 10, False), (NOW - 9.9, True)])
+def test_only_a_view_that_began_after_the_node_left_service_confirms_that_it_is_empty(
+    began: float, empty: bool
+) -> None:
+    left = node(stage=Stage.QUARANTINED, since=NOW - 10)
+    state = state_of(left, policy=replace(LOOSE, dry_run=False), scheduled=True)
+    drained = NodeStatus(node="n0", accepts_work=False, cordoned=True, down=False, busy=False)
+    state.views["n0"] = SchedulerView(began, drained)
+    assert state.confirmed_empty(left, NOW) is empty
+
+
 @pytest.mark.parametrize(("jobs", "empty"), [(frozenset(), True), (frozenset({"7"}), False)])
 def test_a_job_that_is_known_here_is_there_although_the_scheduler_sees_none(jobs: frozenset[str], empty: bool) -> None:
     left = node(stage=Stage.QUARANTINED, since=NOW - 10, jobs=jobs)

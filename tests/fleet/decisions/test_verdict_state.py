@@ -86,6 +86,13 @@ def test_in_planned_work_a_failure_is_recorded_and_is_no_evidence_for_a_shared_c
     assert made.guards.failing_by("n0") is None
 
 
+def test_in_planned_work_a_degradation_is_recorded_and_holds_nobody() -> None:
+    window = Maintenance(name="winter", start=0.0, end=1e9)
+    made = state_of(policy=Policy(maintenance=(window,)))
+    assert degrade(made, 0) == [Verb.CHOOSE_LAST]
+    assert (made.nodes["n0"].held, made.nodes["n0"].degraded_by) == ("", "fabric.errors")
+
+
 def test_an_open_breaker_is_one_incident_with_all_that_it_holds() -> None:
     out = [node(number, Stage.QUARANTINED) for number in range(4)]
     made = state_of(*out)

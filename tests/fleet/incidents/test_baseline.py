@@ -241,3 +241,10 @@ def test_of_a_window_that_is_a_fault_as_a_whole_nothing_is_left_out() -> None:
     calm.keep(_panel(0.0, 5000.0), [4990.0])
     assert calm.panel is not None
     assert list(calm.panel.times) == [5000.0]
+
+
+def test_a_window_without_a_past_fault_is_compared_with_as_it_is() -> None:
+    calm, panel = Baseline(), _panel(0.0, 500.0)
+    assert calm._undisturbed(panel) is panel
+    calm.over(100.0, 200.0)
+    assert len(calm._undisturbed(panel).times) == len(panel.times) - 16, "from a minute before it on"

@@ -70,6 +70,12 @@ def test_a_stall_is_lost_as_it_is() -> None:
         assert found.share_now == pytest.approx(share)
 
 
+def test_a_stall_of_which_nothing_is_known_before_is_lost_as_a_whole() -> None:
+    path = Finding(cause="path/a-b", kind="x", confidence=0.9, since=SINCE)
+    found = one(finding=path, pool_stall_ratio={"path/a-b": np.where(TIMES < SINCE, np.nan, 0.3)})
+    assert found.share_now == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize("signal", ["job_step_seconds", "request_latency_seconds", "pool_transfer_seconds"])
 def test_what_takes_longer_is_lost_by_how_much_longer(signal: str) -> None:
     found = one(**{signal: {"job/llama": changing(2.0, 2.5)}})

@@ -309,6 +309,22 @@ def test_a_slow_leaf_that_is_named_like_a_node_blames_no_node() -> None:
         assert site.fleet._state.guards.failing_by("n1") == failing
 
 
+@pytest.mark.parametrize(("stage", "failing"), [(Stage.READY, CHECK), (Stage.DRAINING, None)])
+def test_a_slow_node_fails_while_it_is_idle_only(stage: Stage, failing: str | None) -> None:
+    site = Site(count=4)
+    site.fleet.nodes["n1"] = replace(site.fleet.nodes["n1"], stage=stage)
+    site.fleet.probing.blame = Blame((SuspectPart("node/n1", 0.5, 1.0, 2, 2, (("n1", "n2"),), confirmed=True),))
+    site.fleet.probing._evaluate_proofs(site.now)
+    assert site.fleet._state.guards.failing_by("n1") == failing
+
+
+def test_only_incidents_of_the_fabric_are_probed_again() -> None:
+    site = Site(count=4)
+    for subject in ("leaf/l0", "fabric/trunk/l0+l1"):
+        site.fleet.incidents.raise_(subject, CHECK, "slow", site.now)
+    assert site.fleet.probing._open_parts() == ["fabric/trunk/l0+l1"]
+
+
 def test_a_part_with_an_incident_is_probed_again_after_a_pause() -> None:
     site = Site(seed=1)
     site.goes_on(60)

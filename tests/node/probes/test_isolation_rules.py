@@ -12,12 +12,14 @@ from holdfast.node.probes.isolation.isolation import (
     Limits,
     Measured,
     PairBaseline,
+    _Trial,
     between,
     deviation,
     doubts,
     leaf_parts,
     learn,
     suspects,
+    uses,
 )
 
 HEALTHY = 100.0
@@ -59,6 +61,7 @@ def test_of_nothing_nothing_is_learnt():
 def test_how_far_all_lie_apart_does_not_count_what_did_not_work():
     assert deviation([]) == deviation([Measured("a", "b", 0.0)]) == 0.0
     assert deviation([*strangers([-1.0, 1.0]), Measured("x", "y", 0.0)]) == pytest.approx(1.0)
+    assert deviation([Measured("a", "b", 1.0), Measured("c", "d", math.exp(2.0))]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +127,16 @@ def test_what_is_far_below_the_others_is_not_usual():
     assert learnt(strangers([*rest, -2.303, -2.303, -2.303]))[1:] == pytest.approx((0.1, 0.12))
 
 
+@pytest.mark.parametrize(("slowest", "centre"), [(0.5, 0.0), (0.49, math.log(1.02) / 2)])
+def test_what_is_just_three_spreads_below_belongs_to_them(slowest, centre):
+    """Without the slowest of 25, the middle is between the twelve at 1 and the twelve at 1.02."""
+    spread = -math.log(0.5) / 3.0
+    assert 0.0 - 3.0 * spread == math.log(0.5)
+    rates = [slowest] + [1.0] * 12 + [1.02] * 12
+    found = learn([Measured(f"a{n}", f"b{n}", rate) for n, rate in enumerate(rates)], least_spread=spread)
+    assert found.centre == pytest.approx(centre)
+
+
 def test_what_is_a_little_below_belongs_to_them():
     found = learn(strangers([0.0] * 27 + [-0.14] * 3))
     assert found.spread == 0.05, "three deviations are 0.15 at least"
@@ -175,6 +188,13 @@ def test_who_should_meet_somebody_good_next():
     doubtful, good = doubts(measured, PairBaseline(math.log(HEALTHY), SPREAD))
     assert doubtful == ["z", "y", "e", "f", "a", "b"], "slowest first"
     assert good == ["g", "c", "d"], "fastest first, without those in doubt"
+
+
+def test_who_is_slower_by_just_what_is_borne_is_not_in_doubt():
+    baseline, rate = PairBaseline(0.0, 1.0), math.exp(-1.2)
+    assert math.log(rate) == -1.2
+    assert doubts([Measured("a", "b", rate)], baseline) == ([], ["a", "b"])
+    assert doubts([Measured("a", "b", 0.999 * rate)], baseline) == (["a", "b"], [])
 
 
 def test_who_is_in_doubt_is_not_good_however_fast_it_was_elsewhere():
@@ -426,6 +446,48 @@ def test_a_host_slower_than_the_others_by_just_what_healthy_ones_lie_apart_is_no
     slower = [Measured(one.one, one.other, 0.24) if one.one == "a" else one for one in measured]
     first = suspects(slower, leaf_parts(leaves), PairBaseline(0.0, spread), Limits(odds=1.0, doubt=0.1))[0]
     assert first.part == "node/a"
+
+
+def trial(measured, leaves=None, spread=SPREAD):
+    return _Trial(measured, leaf_parts(leaves or {}), PairBaseline(math.log(HEALTHY), spread), Limits())
+
+
+def test_scores_that_differ_by_less_than_a_millionth_are_one_and_a_rail_goes_before_a_leaf():
+    of = trial([met("a", "b")])
+    of._scores = {"rail/0": 1.0, "leaf/x": 1.0000004, "leaf/y": 1.000002}
+    first = [max(("rail/0", leaf), key=of._preference) for leaf in ("leaf/x", "leaf/y")]
+    assert first == ["rail/0", "leaf/y"]
+
+
+@pytest.mark.parametrize(
+    ("why", "score", "at_home", "part"),
+    [
+        ("as likely as is asked for", 1.0, None, "node/a"),
+        ("a little less likely", 0.999, None, "trunk/x+y"),
+        ("it is slow at home too, so that the way is not all it shows", 1.0, -2.0, "trunk/x+y"),
+    ],
+)
+def test_who_is_put_before_a_slow_way(why, score, at_home, part):
+    leaves = dict.fromkeys("abcd", "x") | dict.fromkeys("efgh", "y")
+    measured = [met(one, other, -2.0 if one == "a" else -0.5) for one in "abcd" for other in "efgh"]
+    of = trial([*measured, *([met("a", "b", at_home)] if at_home else [])], leaves)
+    of._scores["node/a"] = score * math.log(1000.0)
+    assert of._worst_within("trunk/x+y") == part, why
+
+
+def test_only_who_is_slower_than_half_of_the_loss_is_evidence():
+    assert math.log(0.25) == 2 * math.log(0.5)
+    for rate, slow in ((0.5, 2), (0.49, 3)):
+        measured = [Measured("a", "b", one) for one in (0.25, 0.25, rate)]
+        (suspect,) = suspects(measured, leaf_parts({}), PairBaseline(0.0, 0.1))
+        assert (suspect.slow, suspect.measured) == (slow, 3)
+
+
+@pytest.mark.parametrize(("rail", "places"), [("", ("a", "b")), ("0", ("a#0", "b#0"))])
+def test_a_measurement_of_one_rail_is_of_that_rails_places(rail, places):
+    asked = []
+    uses(met("a", "b", rail=rail), lambda *ends: asked.append(ends) or ())
+    assert asked == [places]
 
 
 def test_a_slow_pair_over_a_slow_way_is_not_taken_for_the_way():

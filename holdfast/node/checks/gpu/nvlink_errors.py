@@ -29,8 +29,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _with_remedy(window: Window, finding: GpuFinding | None) -> GpuFinding | None:
     """Links that fail now do not wait for the job to end, and the links of a rack go through its switch trays."""
-    if finding is None or finding.row.health not in (Health.FAIL, Health.DEGRADED):
-        return finding
+    if finding is None:
+        return None
     model = model_of(window, finding.row.subject)
     work = DRAIN if finding.row.health is Health.FAIL else LATER
     return finding._replace(remedy=work + (RACK if model and model.spans_trays else BOARD))

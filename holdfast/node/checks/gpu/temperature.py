@@ -97,7 +97,7 @@ def _by_threshold(window: Window, gpu: Subject, core: float, limits: Limits) -> 
     hysteresis, near = limits["hysteresis_celsius"], threshold - limits["near_celsius"]
     if core >= threshold or (core > threshold - hysteresis and highest >= threshold):
         return GpuFinding(Row(gpu, Health.FAIL, core, threshold, text))
-    if core > near or (core > near - hysteresis and highest > near):
+    if core > near - hysteresis and highest > near:  # the highest is at least the current one
         return GpuFinding(Row(gpu, Health.DEGRADED, core, threshold, text))
     return GpuFinding(Row(gpu, Health.PASS, core, threshold))
 
@@ -108,7 +108,7 @@ def _memory(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     if memory is None:
         return None
     highest = max(_recent(window, gpu, MEMORY, limits), default=memory)
-    if memory <= limit and not (memory > limit - limits["hysteresis_celsius"] and highest > limit):
+    if memory <= limit - limits["hysteresis_celsius"] or highest <= limit:
         return None
     text = f"memory at {memory:.0f} C, above its operating limit of {limit:.0f} C"
     return GpuFinding(Row(gpu, Health.DEGRADED, memory, limit, text))

@@ -43,7 +43,7 @@ def speed(window: Window, subject: Subject, name: str, floor: float, limits: Lim
     if value <= 0.0:
         text = f"{amount(value, name)}: the test ran and nothing was done"
         return GpuFinding(Row(subject, Health.FAIL, value, floor or None, text), RETRY, FailureClass.SLOWDOWN)
-    if floor and value < floor:
+    if value < floor:
         text = f"{amount(value, name)}, below the {amount(floor, name)} that this model must reach"
         return GpuFinding(Row(subject, Health.FAIL, value, floor, text), RETRY, FailureClass.SLOWDOWN)
     for reference in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):

@@ -76,7 +76,7 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> P
     With few hosts, most pairs may be slow (a trunk between two halves). Then the fastest pairs count, and the spread is
     that of repeated measurements, with a minimum.
     """
-    logs = sorted(math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0)
+    logs = sorted(_logs(measured))
     if not logs:
         return PairBaseline(0.0, least_spread)
     fastest = median(logs[-max(1, len(logs) // 4) :])
@@ -84,9 +84,9 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> P
         spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
         return PairBaseline(fastest, spread, 2.0 * spread)
     kept, most = logs, _most_spread(measured)
-    for _ in range(10):
+    while True:
         centre, spread = median(kept), max(min(_deviation(kept), most), least_spread)
-        trimmed = [one for one in logs if centre - 3.0 * spread <= one]
+        trimmed = [one for one in kept if centre - 3.0 * spread <= one]
         if trimmed == kept:
             break
         kept = trimmed
@@ -96,8 +96,12 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> P
 
 def deviation(measured: Sequence[Measured]) -> float:
     """Spread of all measurements, including the slowest."""
-    logs = [math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0]
+    logs = _logs(measured)
     return _deviation(logs) if logs else 0.0
+
+
+def _logs(measured: Sequence[Measured]) -> list[float]:
+    return [math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0]
 
 
 def few_hosts(measured: Sequence[Measured]) -> bool:

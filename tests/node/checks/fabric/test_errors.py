@@ -97,6 +97,13 @@ def test_a_counter_that_was_cleared_is_no_negative_rate() -> None:
 def test_a_saturated_counter_is_reported() -> None:
     verdict = ask("port_symbol_error_total", (0, 65535), (600, 65535))
     assert any("65535" in message for message in verdict.evidence)
+    assert "its maximum" in verdict.rows[0].reason
+
+
+def test_a_counter_that_grew_up_to_its_maximum_is_reported_by_its_growth() -> None:
+    verdict = ask("port_symbol_error_total", (0, 1000), (450, 1000), (900, 65535))
+    assert (verdict.health, "its maximum" in verdict.rows[0].reason) == (Health.FAIL, False)
+    assert any("its maximum" in message for message in verdict.evidence)
 
 
 def test_a_port_without_counters_is_unknown_with_the_reason() -> None:

@@ -185,3 +185,14 @@ def test_an_event_without_a_device_reports_of_no_one() -> None:
     assert failed(tray) == []
     tray.happened(Event(kind="gpu_lost", at=0.0, text="gone", subject=tray.gpus[2]))
     assert failed(tray) == [tray.gpus[2]]
+
+
+def test_a_gpu_that_answers_nothing_and_has_no_address_is_the_one_left_over_on_the_bus() -> None:
+    known = {index: address for index, address in ADDRESSES.items() if index != 3}
+    tray = Tray().read(0.0, gpu_pci_address=known, gpu_lost=dict.fromkeys(known, 0.0), gpu_responding={3: 0.0})
+    assert failed(on_the_bus(tray, *ADDRESSES.values())) == []
+
+
+def test_a_gpu_that_answers_nothing_at_a_known_address_explains_no_other_on_the_bus() -> None:
+    tray = on_the_bus(listed(gpu_responding={3: 0.0}), *ADDRESSES.values(), "0000:1f:00.0")
+    assert failed(tray) == ["node/n1/pci/0000:1f:00.0"]

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from holdfast.model import manifest
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Signal
@@ -122,3 +124,12 @@ def test_a_manifest_that_expects_no_lane_of_a_bridge_is_named_and_not_the_catalo
 def test_a_lane_of_a_rack_goes_through_its_switch_trays() -> None:
     assert "switch trays" in Tray(model="NVIDIA GB200").read(0.0, gpu_nvlink_active_lanes=17.0).ask(CHECK).remedy
     assert "baseboard" in Tray().read(0.0, gpu_nvlink_active_lanes=17.0).ask(CHECK).remedy
+
+
+@pytest.mark.parametrize(
+    ("model", "health"),
+    [("AMD Instinct MI300X", Health.NOT_APPLICABLE), ("NVIDIA X1", Health.UNKNOWN), ("NVIDIA B200", Health.UNKNOWN)],
+)
+def test_only_an_amd_driver_may_be_too_old_to_report_links(model: str, health: Health) -> None:
+    tray = Tray(model=model).read(0.0).missing(0, "gpu_nvlink_active_lanes")
+    assert tray.row(CHECK).health is health

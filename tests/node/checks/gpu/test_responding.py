@@ -16,7 +16,8 @@ def test_a_gpu_that_answers_passes() -> None:
 def test_a_gpu_that_answers_nothing_fails_at_once_and_alone() -> None:
     tray = Tray().read(0.0, gpu_responding={0: 1.0, 1: 0.0, 2: 1.0, 3: 1.0}, gpu_trouble=UNKNOWN_ERROR)
     assert tray.healths(CHECK) == [Health.PASS, Health.FAIL, Health.PASS, Health.PASS]
-    assert "Unknown Error" in tray.row(CHECK, 1).reason
+    row = tray.row(CHECK, 1)
+    assert ("Unknown Error" in row.reason, row.value, row.limit) == (True, 0.0, 1.0)
     verdict = tray.ask(CHECK)
     assert (verdict.failure_class, "reboot it" in verdict.remedy) == (FailureClass.CRASH, True)
 

@@ -180,6 +180,16 @@ def test_near_a_threshold_has_hysteresis_too(before: float, core: float, health:
     assert tray.row(CHECK).health is health
 
 
+@pytest.mark.parametrize(
+    ("core", "health"), [(92.0, Health.FAIL), (91.9, Health.DEGRADED), (87.1, Health.DEGRADED), (87.0, Health.PASS)]
+)
+def test_without_hysteresis_a_threshold_is_what_the_core_has_now(core: float, health: Health) -> None:
+    tray = Tray(model=A100)
+    for at, degrees in ((0.0, 99.0), (10.0, core)):
+        tray.read(at, gpu_temperature_celsius=degrees, gpu_slowdown_temperature_celsius=92.0)
+    assert tray.row(CHECK, overrides={"hysteresis_celsius": 0.0}).health is health
+
+
 @pytest.mark.parametrize(("later", "health"), [(93.0, Health.DEGRADED), (92.0, Health.PASS)])
 def test_memory_is_cool_three_degrees_below_its_limit(later: float, health: Health) -> None:
     tray, core = Tray(), {"gpu_temperature_celsius": 60.0, "gpu_thermal_margin_celsius": 30.0}

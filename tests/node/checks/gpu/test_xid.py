@@ -124,6 +124,8 @@ def test_a_154_that_asks_for_nothing_any_more_ends_what_came_before() -> None:
     reset = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     assert row(judge(xid("119, pid=1, Timeout"), xid(reset))).health is Health.PASS
     assert row(judge(xid(reset), xid("119, pid=1, Timeout"))).health is Health.FAIL
+    asks = "154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+    assert row(judge(xid("119, pid=1, Timeout"), xid(asks))).value == "119,154"
 
 
 @pytest.mark.parametrize(
@@ -257,8 +259,10 @@ def test_a_row_names_each_code_once_and_reports_the_last_in_words() -> None:
 
 
 def test_repeats_of_one_line_are_counted() -> None:
-    event = replace(events_of(xid("79, gone"))[0], count=3)
-    assert row(CHECK(history([event]).window(NOW, CHECK.span))).reason.startswith("Xid 79, 3 times, 60 s ago: ")
+    for count, times in ((1, ""), (2, ", 2 times"), (3, ", 3 times")):
+        event = replace(events_of(xid("79, gone"))[0], count=count)
+        found = row(CHECK(history([event]).window(NOW, CHECK.span)))
+        assert found.reason.startswith(f"Xid 79{times}, 60 s ago: ")
 
 
 def test_the_rest_of_a_gpus_xids_are_not_blamed_for_the_gravest() -> None:

@@ -267,3 +267,11 @@ def test_a_rank_is_slow_by_its_own_evidence_or_by_that_of_its_node_if_it_is_slow
     limits = {"evidence": 5.0, "well_share": 0.5}
     found = job_facts.Excess("job/llama/rank/0", ratio, 1.0, 1.0, 0.1, score, shared, None, limits)
     assert found.slow is slow
+
+
+@pytest.mark.parametrize(("ranks", "why"), [(1, "comparable ranks"), (2, "waiting is not distinguished")])
+def test_a_single_rank_has_no_peers_whether_it_tells_waiting_apart_or_not(ranks, why):
+    job = Ranks(ranks).look(jitter, 3)
+    for rank in range(ranks):
+        job.tell(Ranks.rank(rank), job_rank_split=0.0)
+    assert why in CHECK(job.window()).summary()

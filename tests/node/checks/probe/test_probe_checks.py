@@ -406,3 +406,12 @@ def test_a_past_of_no_counted_run_is_none_though_one_run_is_enough(counted, heal
     found = {MEMORY: 2.8e12, "probe_memory_wrong_words": 0.0, f"past_{MEMORY}": 3.0e12, **counted}
     verdict = probe_memory.CHECK(window({gpu(0): found}, gpus=1), {"least_past_runs": 1.0})
     assert verdict.health is health
+
+
+@pytest.mark.parametrize(
+    ("model", "limit"), [(H100, 0.45 * gpu_model(H100).confirmed_flops_per_second), ("some GPU", None)]
+)
+def test_a_test_in_which_nothing_was_done_is_held_against_the_minimum_if_there_is_one(model, limit) -> None:
+    found = {BF16: 0.0, "probe_burn_in_wrong_steps": 0.0, "gpu_model": model}
+    row = one_row(probe_burn_in.CHECK(window({gpu(0): found}, gpus=1)))
+    assert (row.health, row.limit) == (Health.FAIL, limit)
