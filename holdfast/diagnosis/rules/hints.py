@@ -65,7 +65,7 @@ def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
     """Problems that appear only as warnings or were tried again, for a job that failed without an error."""
     found: dict[str, Candidate] = {}
     for one in evidence:
-        named = one.event.kind == "nccl.warning" or (one.event.kind == "problem" and one.word("problem"))
+        named = one.event.kind in ("nccl.warning", "cuda") or (one.event.kind == "problem" and one.word("problem"))
         if one.role == "hint" and one.cause and (named or one.word("retried")):
             candidate = found.setdefault(one.cause, Candidate(causes.find(one.cause), host=one.host, base=0.45))
             candidate.evidence.append(one)

@@ -38,6 +38,7 @@ _HEADING = re.compile(r"#{1,6} \S|\*\*\d{0,2}[.)]? ?[^*\n]{3,100}\*\*:?\s*$")
 _RULE = re.compile(r"\s{0,4}\|?(?: ?:?-{2,}:? ?\|){1,20}(?: ?:?-{2,}:? ?)?\s*$")  # below the names of a table's columns
 _ROW = re.compile(r"\s{0,4}\|.*\|\s*$")
 _ITEM = re.compile(r"\s{0,6}(?:[-*+]|\d{1,2}[.)]) \S|\s{2,8}\S|\*\*[^*\n]{2,60}\*\* \S|-{3,}\s*$")
+_SENTENCE = re.compile(r"(?![\w.]{1,80}(?:Error|Exception)\b)[A-Z][a-z][^\n]{40,400}[a-z)*`][.:!?]\s*$")
 _FEW = 2
 _LEAST_SAID = 3  # lines outside of its code
 _MOSTLY = 0.9
@@ -96,4 +97,4 @@ def _is_of_a_page(line: str) -> bool:
 
 
 def _is_sentence(line: str) -> bool:
-    return text_lines.is_prose(_MARKS.sub("", line))
+    return bool(_SENTENCE.match(line)) or text_lines.is_prose(_MARKS.sub("", line))

@@ -177,6 +177,8 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
     if found is None or (line.level == "I" and not found[0].warned) or _is_talk(line, found[0].match):
         return None
     problem, parts = found
+    if line.level == "I" and problem.role == "strong" and not _ERROR_MARK.search(line.text):
+        return None
     role = "hint" if line.level == "W" and not problem.warned else problem.role
     if line.level == "W" and role == "strong":
         role = "likely"

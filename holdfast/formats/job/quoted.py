@@ -36,6 +36,8 @@ def find(text: bytes, last_line: int, read: Reader) -> Evidence | None:
         return None
     raw = text.rstrip(b"\n").split(b"\n")
     for place, one in enumerate(raw):
+        if one.lstrip().startswith(b"|"):  # a row of a table
+            continue
         line = decode(one[:4000], last_line - len(raw) + 1 + place)
         title = _heading(line.text, raw[place - 1] if place else b"") if len(raw) > 1 else ""
         if title:
@@ -61,6 +63,8 @@ def unknown(text: bytes, last_line: int) -> Evidence | None:
         return None
     raw = text.rstrip(b"\n").split(b"\n")
     for place, one in enumerate(raw):
+        if one.lstrip().startswith(b"|"):  # a row of a table
+            continue
         line = decode(one[:4000], last_line - len(raw) + 1 + place)
         if line.level in ("I", "W") or _is_data(line.text) or _is_harmless(line, raw[place + 1 : place + 2]):
             continue

@@ -14,6 +14,7 @@ from holdfast.model.signal import Event, Value
 
 MOST_LINES = 40
 _LAST_WORDS = 2  # lines at the very end that may report a failure without the word error
+_LONG_SENTENCE = 25  # words: what a model wrote, or a person, not an error of a program
 _SENTENCES = 2  # sentences above a line that make it part of a paragraph
 _TRACEBACK = "Traceback (most recent call last)"
 _BOX = "\N{BOX DRAWINGS LIGHT ARC DOWN AND RIGHT}"  # of rich, around the traceback
@@ -56,7 +57,7 @@ _ENDS = re.compile(r"\b(?:exiting|aborting|terminating|giving up|shutting down)\
 _NO_ERROR = re.compile(
     r"\b(?:no|without|zero|(?:^|(?<=[,;:(=\[|])|(?<=[,;:(=\[|] )|(?<=with )|(?<=and ))0)"  # but not task 0
     r" (?:\w+ ){0,2}(?:errors?|failed|failures?)\b"
-    r"|(?:failed|failures?): 0\b"
+    r"|(?:failed|failures?)[:=] ?0\b"
     r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b"
     r"|(?:fail|err|crash|lost|abort|kill|occurr)\w*[^:=\n]{0,40}\s*[:=]\s*(?:no|none|0|false|n/?a|never|off|null|\[\])\s*$"
     r"|\brecovered\b|warn(?:ing)?\b(?! messages)|ignor|retry"
@@ -234,7 +235,10 @@ def _is_error(line: JobLine) -> bool:
 def _may_be_error(line: JobLine) -> bool:
     """Whether the line says what failed. One of level I or W must also say that the program ends."""
     loud = line.level not in ("I", "W") or bool(_ENDS.search(line.text))
-    return loud and _may_report(line) and bool(_FAILED.search(line.text))
+    if not loud or not _FAILED.search(line.text):
+        return False
+    told = text_lines.is_prose(line.text) and line.text.count(" ") >= _LONG_SENTENCE and not line.level
+    return not told and _may_report(line)
 
 
 def of_words(line: JobLine) -> Evidence | None:
