@@ -1,7 +1,7 @@
 """One row of the fleet table: so many simulated agents against a real controller process. All verdicts of all nodes at
 once, then sustained reports, then the most it takes, beside the bare floor (raw ASGI and msgspec, no store) under the
 same client; then whether all that was acknowledged is in the store. Verdict to drain is measured from the report's
-sending to the web hook's being called."""
+sending to the webhook's being called."""
 
 import argparse
 import json

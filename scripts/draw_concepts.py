@@ -63,7 +63,7 @@ def chain() -> str:
             parts += [text((170 + (number - 1) * 190, 48), by, "small")]
     parts += [
         arrow((645, 40), (645, 15), (75, 15), (75, 38)),
-        text((360, 8), "back ends: Slurm, Kubernetes, web hook", "small"),
+        text((360, 8), "back ends: Slurm, Kubernetes, webhook", "small"),
     ]
     parts += [
         box((200, 140), (130, 44), "findings"),

@@ -3304,7 +3304,7 @@ export interface operations {
         parameters: {
             query?: {
                 only?: components["schemas"]["IncidentState"] | null;
-                /** @description At most so many. */
+                /** @description Limit of the list. */
                 limit?: number;
             };
             header?: never;
@@ -3343,7 +3343,7 @@ export interface operations {
         parameters: {
             query?: {
                 node?: string;
-                /** @description At most so many. */
+                /** @description Limit of the list. */
                 limit?: number;
             };
             header?: never;
@@ -3382,7 +3382,7 @@ export interface operations {
         parameters: {
             query?: {
                 node?: string;
-                /** @description At most so many. */
+                /** @description Limit of the list. */
                 limit?: number;
             };
             header?: never;
@@ -3422,7 +3422,7 @@ export interface operations {
             query?: {
                 /** @description From this time on, in seconds since the epoch. */
                 since?: number;
-                /** @description At most so many. */
+                /** @description Limit of the list. */
                 limit?: number;
             };
             header?: never;
@@ -3465,7 +3465,7 @@ export interface operations {
                 since?: number;
                 /** @description Only those that had started by then. */
                 until?: number | null;
-                /** @description At most so many. */
+                /** @description Limit of the list. */
                 limit?: number;
             };
             header?: never;
@@ -3505,7 +3505,7 @@ export interface operations {
             query?: {
                 /** @description From this time on, in seconds since the epoch. */
                 since?: number;
-                /** @description At most so many. */
+                /** @description Limit of the list. */
                 limit?: number;
             };
             header?: never;
@@ -3994,7 +3994,7 @@ export interface operations {
     V1HomeShowHome: {
         parameters: {
             query?: {
-                /** @description At most so many samples. */
+                /** @description Limit of samples. */
                 points?: number;
             };
             header?: never;
@@ -4038,7 +4038,7 @@ export interface operations {
                 owner?: string;
                 /** @description Only items that are assigned to this person. */
                 assignee?: string;
-                /** @description Also items that ended in the last so many hours. */
+                /** @description Also items that ended within this number of hours. */
                 past_hours?: number;
             };
             header?: never;

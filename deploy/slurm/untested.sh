@@ -27,7 +27,7 @@ not_drained() {
 shown=$(timeout 10 scontrol show node "$node" 2>&1) || not_drained "$shown"
 state=$(printf '%s\n' "$shown" | sed -n 's/^ *State=\([^ ]*\).*/\1/p')
 note=$(printf '%s\n' "$shown" | sed -n 's/^ *Reason=//p')
-[ -n "$state" ] || not_drained "scontrol did not tell its state"
+[ -n "$state" ] || not_drained "scontrol did not print its state"
 
 # A note that says more than ours, or that is another's, stays; so does the drain it explains.
 case "$note" in

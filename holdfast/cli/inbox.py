@@ -16,7 +16,7 @@ from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
 Key = Annotated[
-    str, typer.Argument(help="The item: its number in `holdfast inbox list`, its key, or what it is about: node/n7.")
+    str, typer.Argument(help="The item: its number in `holdfast inbox list`, its key, or its subject: node/n7.")
 ]
 Comment = Annotated[str, typer.Option("--comment", "-m", help="A note for the item's history.")]
 STYLES = {"critical": "bold red", "warning": "yellow"}
@@ -212,4 +212,4 @@ def _key(client: Client, wanted: str) -> str:
         raise Refusal(f"{wanted} has {len(named)} items: {', '.join(named[:5])}; name one of them")
     if any(mark in wanted for mark in "@#"):  # the key of an item that is over
         return wanted
-    raise Refusal(f"no item is about {wanted[:80]!r}; `holdfast inbox list` shows what waits")
+    raise Refusal(f"no item is about {wanted[:80]!r}; `holdfast inbox list` shows the open items")

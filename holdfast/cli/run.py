@@ -39,7 +39,7 @@ def run(
     kernel_log: str = typer.Option("/dev/kmsg", help="File with kernel messages."),
     verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="Verdicts of this node's agent, if one runs."),
     tune_nccl: bool = typer.Option(False, help="Set NCCL variables for longer outages, where the job sets none."),
-    nodes: int = typer.Option(0, min=0, help="One supervisor per node: how many take part; others are spares."),
+    nodes: int = typer.Option(0, min=0, help="One supervisor per node: nodes that take part; others are spares."),
     min_nodes: int = typer.Option(
         0, min=0, help="Continue with this many when no spare is left.", show_default="--nodes"
     ),
@@ -93,7 +93,7 @@ def _rendezvous(
         return SingleNode(options.node)
     host, _, port = store.rpartition(":")
     if not 0 < size[0] <= size[1] or not host or not port.isdecimal():
-        raise Refusal(f"{size[0]} to {size[1]} nodes, --store {store!r}: expected how many take part, and HOST:PORT")
+        raise Refusal(f"{size[0]} to {size[1]} nodes, --store {store!r}: expected the number of nodes, and HOST:PORT")
     with needs_extra("training"):
         from holdfast.supervisor.nodes.c10d import C10dRendezvous, Size, StoreTimeouts, leads_by_scheduler
     options.folder.mkdir(parents=True, exist_ok=True)

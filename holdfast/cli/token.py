@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="Whose token it is; not needed with --join.", metavar="NAME")] = "",
+    name: Annotated[str, typer.Argument(help="Holder of the token; not needed with --join.", metavar="NAME")] = "",
     role: Annotated[str, typer.Option(help="job, viewer, operator or admin.")] = "viewer",
     join: Annotated[bool, typer.Option("--join", help="A join token instead: agents enrol with it.")] = False,
     uses: Annotated[int, typer.Option(min=1, help="For a join token: how many nodes may enrol.")] = 1,
@@ -29,7 +29,7 @@ def create(
     nodes: Annotated[
         str,
         typer.Option(
-            help="For a join token: who may enrol, such as gpu[001-100] or gpu-*. For a job's token: its nodes."
+            help="For a join token: names that may enrol, such as gpu[001-100] or gpu-*. For a job's token: its nodes."
         ),
     ] = "",
     network: Annotated[
@@ -53,7 +53,7 @@ def create(
     if not join and role not in ROLES:
         raise Refusal(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
     if not join and not name:
-        raise Refusal("expected whose token it is, or --join")
+        raise Refusal("expected the token's holder, or --join")
     body: dict[str, object] = {
         "name": name,
         "role": None if join else role,

@@ -66,7 +66,7 @@ def inject(
     fault: Annotated[str, typer.Argument(help="A name of `holdfast twin faults`.", metavar="FAULT")],
     gpu: Annotated[int, typer.Option(help="Which GPU, counted from 0.")] = 0,
     port: Annotated[str, typer.Option(help="RDMA device, such as mlx5_3. The default is the first one.")] = "",
-    value: Annotated[str, typer.Option(help="What the fault's description calls --value.")] = "",
+    value: Annotated[str, typer.Option(help="Value of the fault; `holdfast twin faults` explains it.")] = "",
     clear: Annotated[bool, typer.Option("--clear", help="Remove the fault.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -80,7 +80,7 @@ class Client:
 def _leader(asked: str, named: str) -> str:
     """The address of a redirect. Never from TLS to plain text, because the token is sent too."""
     if not named.startswith(("https://", "http://")) or (asked.startswith("https://") and named.startswith("http://")):
-        raise Refusal(f"the controller at {asked} names a leader that cannot be asked: {named[:200]!r}", UNREACHABLE)
+        raise Refusal(f"the controller at {asked} names a leader that cannot be reached: {named[:200]!r}", UNREACHABLE)
     return named
 
 

@@ -18,4 +18,4 @@ def read_text(path: str) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise Refusal(f"{path}: expected a TOML file, found bytes that are no text") from None
+        raise Refusal(f"{path}: expected a TOML file, found bytes that are not text") from None

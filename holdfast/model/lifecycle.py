@@ -56,7 +56,7 @@ class EventKind(StrEnum):
     DEGRADED = "degraded"
     BLIND = "blind"  # unknown for longer than the policy allows
     RECOVERED = "recovered"
-    EMPTIED = "emptied"  # the scheduler says that nothing runs here any more
+    EMPTIED = "emptied"  # the scheduler says that the node is empty
     NEXT_REPAIR = "next_repair"  # the fleet allows the next repair step
     RESET_DONE = "reset_done"
     RESET_FAILED = "reset_failed"

@@ -115,7 +115,7 @@ def _finite(value: Value) -> bool:
 
 def dump(manifest: Manifest) -> str:
     """The manifest as TOML, in a stable order that is easy to read and to diff."""
-    lines = ["# What a good node of this kind has. Written by `holdfast node learn`; edit freely.", "[node]"]
+    lines = ["# The expected parts of a node of this kind. Written by `holdfast node learn`; edit freely.", "[node]"]
     lines.append(f"learned_from = {_quoted(manifest.learned_from)}")
     lines.append(f"lacks = [{', '.join(_quoted(part) for part in manifest.lacks)}]")
     for name in sorted(manifest.expect, key=lambda name: (name != "node", natural(name))):

@@ -97,7 +97,7 @@ class Credential:
     job: str = ""
     """Of a job's token: the id of the job, whose nodes the scheduler names."""
     vouched: bool = True
-    """False while an agent's node waits to be vouched for by the scheduler or an operator."""
+    """False while an agent's node waits for approval by the scheduler or an operator."""
     opened_with: str = ""
     """Of a session: the hash of the token that opened it, with which it ends, or that the identity provider did."""
 

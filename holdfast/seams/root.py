@@ -182,7 +182,7 @@ def _loses(scene: Scene, hypothesis: Hypothesis, root: Hypothesis, needing: Sequ
     explained = _explained(hypothesis, needing)
     left = [place for place in explained if not explains(scene, winner, needing[place])]
     if explained and len(left) < 0.3 * len(explained):
-        return f"what it would explain, {winner.cause} explains" + _because(hypothesis)
+        return f"{winner.cause} explains its symptoms" + _because(hypothesis)
     return ""
 
 

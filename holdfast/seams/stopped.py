@@ -34,5 +34,5 @@ def stopped(scene: Scene, job: str, since: float, until: float | None, step: int
         ),
         owners=tuple(filter(None, (scene.topology.owner(job),))),
         runbook=STOPPED,
-        unknown=("why it stands still: no cause that Holdfast knows explains it",),
+        unknown=("the reason of the stop: no known cause explains it",),
     )

@@ -99,7 +99,7 @@ def _without_spare(
     names = ", ".join(exclude)
     tried = any(one.cause == last.cause for one in attempts[:-1])
     if spares is None and not tried:
-        reason = f"{last.says}; there is no other node than {names}: once more here"
+        reason = f"{last.says}; there is no other node than {names}: one more attempt here"
         return Decision(
             action="restart", reason=reason, exit_code=shell_code(last.exit_code), wait_seconds=wait, evidence=evidence
         )
@@ -136,7 +136,7 @@ def lost_node_evidence(lost: Sequence[str], at: float, *, hang: bool) -> list[Ev
 
 
 def _lost(name: str, at: float, hang: bool) -> Evidence:
-    says = f"{name} does not answer any more" + (": its link or the host itself is down" if hang else "")
+    says = f"{name} no longer answers" + (": its link or the host itself is down" if hang else "")
     event = Event(kind="node", code="lost", at=at, text=says, severity="fatal", detail={"says": says})
     cause = "fabric.unreachable" if hang else "host.other"
     return Evidence(event=event, file="supervisor", host=name, role="strong", cause=cause)

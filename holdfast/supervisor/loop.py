@@ -197,7 +197,7 @@ def _worst(reports: Sequence[AttemptReport], lost: Sequence[str]) -> AttemptRepo
     """The report that explains the end. A command that ended by itself goes before one that a supervisor ended."""
     failed = [one for one in reports if one.exit_code or one.ended_by]
     if not failed and lost:
-        return replace(reports[0], exit_code=1, ended_by=f"{', '.join(lost)} no heartbeat any more")
+        return replace(reports[0], exit_code=1, ended_by=f"{', '.join(lost)} no heartbeat")
     return min(failed, key=lambda one: (bool(one.ended_by), not one.silent_seconds), default=reports[0])
 
 

@@ -8,7 +8,7 @@ from holdfast.model.refusal import Refusal
 
 @pytest.mark.parametrize("named", ["http://c2:9477/v1/nodes", "", "/v1/nodes", "ftp://c2/", "file:///etc/passwd"])
 def test_never_from_tls_to_plain_text_or_anything_else(named: str) -> None:
-    with pytest.raises(Refusal, match="cannot be asked"):
+    with pytest.raises(Refusal, match="cannot be reached"):
         _leader("https://c1:9477/v1/nodes", named)
 
 

@@ -163,13 +163,13 @@ def test_without_a_sign_of_its_own_it_must_explain_three_in_ten_by_itself(
     found = roots(quiet.scene, [winner, loser])
     assert _named(found) == (["cdu/c1", "room/h1"] if expected else ["cdu/c1"])
     if not expected:
-        assert found[0].rivals[0].why == "what it would explain, cdu/c1 explains"
+        assert found[0].rivals[0].why == "cdu/c1 explains its symptoms"
 
 
 def test_why_another_lost_is_reported_with_what_speaks_against_it(quiet: Any) -> None:
     winner, loser = _candidate("cdu/c1", score=3.0), _without_signs("room/h1", doubts=["a", "b", "c"])
     (found,) = roots(_slow(quiet), [winner, loser])
-    assert found.rivals[0].why == "what it would explain, cdu/c1 explains; a; b"
+    assert found.rivals[0].why == "cdu/c1 explains its symptoms; a; b"
 
 
 @pytest.mark.parametrize(("count", "slow", "spared"), [(4, 2, True), (4, 3, False), (5, 2, True), (5, 3, False)])

@@ -53,7 +53,7 @@ def test_a_flipped_bit_is_named_by_vote_by_checksum_and_by_replay(place: Path) -
 def test_what_fsdp2_shards_is_kept_and_its_vote_is_unknown(place: Path) -> None:
     for row in results(place, 2, guarded.fully_sharded):
         assert (row["step"], row["same"], row["moments"], row["found"]) == (1, True, 4, 0)
-        assert "what is fully sharded has no replica to compare it with" in row["unknown"]
+        assert "fully sharded state has no replica to compare with" in row["unknown"]
 
 
 @pytest.mark.soak

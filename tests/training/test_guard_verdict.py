@@ -209,9 +209,9 @@ def test_another_rank_kind_or_time_is_another_event() -> None:
 @pytest.mark.parametrize(
     ("error_", "what", "sure"),
     [
-        (1.2, "off by 1.2 times the most that rounding of bfloat16 can make", "likely"),
-        (3.99, "off by 4.0 times", "likely"),
-        (4.0, "off by 4.0 times", "almost certain"),
+        (1.2, "differs by 1.2 times the maximum that rounding of bfloat16 can make", "likely"),
+        (3.99, "differs by 4.0 times", "likely"),
+        (4.0, "differs by 4.0 times", "almost certain"),
         (1e12, "a number that its inputs cannot give", "certain: no rounding"),
     ],
 )

@@ -121,7 +121,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     name: "cost",
     title: "Cost",
-    about: "What one incident cost, in five layers.",
+    about: "The cost of one incident in five layers.",
     controls: [
       gpus("1024"),
       { kind: "choice", name: "price", label: "Price of a GPU-hour, dollars", start: "h100", among: ["h100", "b200", "gb300"], other: count(0.1, 20) },

@@ -34,7 +34,7 @@ def closed(config: str, seconds: float = SECONDS) -> str:
         except (
             OSError, http.client.HTTPException, ValueError, AttributeError, LookupError, TypeError, RecursionError,
         ) as error:  # fmt: skip
-            trouble.append(f"the controller cannot be asked: {error or type(error).__name__}")
+            trouble.append(f"the controller cannot be queried: {error or type(error).__name__}")
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
@@ -73,7 +73,7 @@ def _from_leader(urls: list[str], ca_file: str, headers: dict[str, str], seconds
                 return body
             trouble = f"the controller answered with status {status}"
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a redirect to no address
-            trouble = f"the controller cannot be asked: {error or type(error).__name__}"
+            trouble = f"the controller cannot be queried: {error or type(error).__name__}"
     raise AdmissionUnanswered(trouble)
 
 

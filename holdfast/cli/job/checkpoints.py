@@ -45,7 +45,7 @@ def _committed(kept: dict[str, Any]) -> str:
 
 def _stored(kept: dict[str, Any]) -> str:
     if kept["storage_unknown"]:
-        return f"what is in storage is not fully known: {plain(kept['storage_unknown'])}"
+        return f"the content of storage is not fully known: {plain(kept['storage_unknown'])}"
     step = kept["stored_step"]
     return "no step is complete in storage" if step < 0 else f"step {step} is complete in storage"
 

@@ -20,7 +20,7 @@ def up(
     speed: Annotated[float, typer.Option(min=0.1, max=10_000, help="Demo: how much faster time runs.")] = 20.0,
     seconds: Annotated[float, typer.Option(min=0, help="Stop after this time, with a summary; 0: never.")] = 0.0,
     agent: Annotated[bool, typer.Option(help="Also run this machine's agent.")] = True,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each step.")] = False,
 ) -> None:
     """Start controller, console and agent on this machine and print the address. Ctrl-C stops them."""
     with needs_extra("controller"):

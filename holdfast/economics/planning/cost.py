@@ -54,9 +54,9 @@ def answer(inputs: PlanInputs, wanted: CostQuestion) -> PlanAnswer:
         Figure("lost_cluster_days", share_of_run, "  as days of this job", f"{share_of_run:.3f} d"),
         Figure("formulas", {layer.name: layer.formula for layer in five}),
     ]
-    notes = ["reserved capacity counts only what another use would have paid more: the paid hours are the first layer"]
+    notes = ["reserved capacity counts only the higher price of another use: the paid hours are in the first layer"]
     if five[-1].cost is None:
-        notes.append("schedule slip needs --day-value: no one publishes what a day is worth")
+        notes.append("schedule slip needs --day-value: there is no published value of a day")
     notes += _half_given(wanted)
     movable = [f.name for f in fields(incident) if isinstance(getattr(incident, f.name), float)]
     present = {name: name.replace("_", " ") for name in movable if getattr(incident, name) > 0 and name not in _SHARES}

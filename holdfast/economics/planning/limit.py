@@ -109,9 +109,9 @@ def _names(run: ScaledRun) -> dict[str, str]:
 
 
 def _notes(run: ScaledRun, chosen: Rate) -> list[str]:
-    notes = ["the wall is where nothing gets done any more, and it leaves restarts out; plan with the 90 % figure"]
+    notes = ["at the wall no progress is left, and it ignores restarts; plan with the 90 % figure"]
     if run.network_exponent:
-        notes.append("bandwidth that grows with the network is derived here, not confirmed by anybody's measurement")
+        notes.append("bandwidth that grows with the network is our own derivation; no measurement confirms it")
     if chosen.caveat:
         notes.append(f"{chosen.name}: {chosen.caveat}")
     return notes

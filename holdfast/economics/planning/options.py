@@ -101,7 +101,7 @@ RISK = Plan(
 )
 CHECKPOINT = Plan(
     name="checkpoint",
-    summary="How often to write checkpoints, where, and what the run then delivers.",
+    summary="How often and where to write checkpoints, and the resulting productive share.",
     options=(
         GPUS,
         *RATE,
@@ -118,7 +118,7 @@ CHECKPOINT = Plan(
         PlanOption("rebuild", "Time until a lost copy is replaced.  [10m]", "TIME"),
         PlanOption(
             "domain",
-            "What takes nodes down together: rack=8@0.2, nodes and failures a year; several times.",
+            "Nodes that fail together: rack=8@0.2 is 8 nodes, 0.2 failures a year; repeatable.",
             "DOMAIN",
             several=True,
         ),
@@ -162,7 +162,7 @@ LIMIT = Plan(
 )
 PRICE = Plan(
     name="price",
-    summary="What a productive GPU-hour costs at each supplier, and with gpus and rate what failures cost.",
+    summary="The price of a productive GPU-hour at each supplier; with gpus and rate, the cost of failures.",
     options=(
         PlanOption(
             "offer",
@@ -186,7 +186,7 @@ PRICE = Plan(
 )
 COST = Plan(
     name="cost",
-    summary="What one incident cost, in five layers.",
+    summary="The cost of one incident in five layers.",
     options=(
         GPUS,
         PlanOption("price", "Per GPU-hour: dollars, or h100, b200, gb300.", "PRICE"),
@@ -198,12 +198,12 @@ COST = Plan(
         PlanOption("slow_for", "For how long.  [0s]", "TIME"),
         PlanOption("blast", "GPUs that waited for the repair afterwards.  [0]", "N"),
         PlanOption("repair", "For how long.  [0s]", "TIME"),
-        PlanOption("alternative", "What another use would have paid.  [0]", "PRICE"),
+        PlanOption("alternative", "Price of another use.  [0]", "PRICE"),
         PlanOption("queued", "Chance that another job waited.  [0]", "SHARE"),
         PlanOption("people", "People who worked on it.  [0]", "N"),
         PlanOption("hours", "Hours that each worked.  [0s]", "TIME"),
         PlanOption("wage", "Dollars per hour of work.  [140]", "DOLLARS"),
-        PlanOption("day_value", "What a day of the schedule is worth to you.", "DOLLARS"),
+        PlanOption("day_value", "Value of a day of the schedule.", "DOLLARS"),
         PlanOption("float_days", "Days of slack in the schedule.  [0]", "DAYS"),
         PlanOption("critical", "Chance that it is on the critical path.  [1]", "SHARE"),
     ),

@@ -87,7 +87,7 @@ def _number(inputs: PlanInputs, value: float, text: str) -> Rate:
 def _either(value: float, meant: float) -> str:
     return (
         f"read as the chance that a GPU fails within a year, which is {meant:.3g} failures per GPU-year;"
-        f" {value:g}/y is a count, {value * 100:g}% says that the chance is meant"
+        f" {value:g}/y is a count, {value * 100:g}% is the chance"
     )
 
 

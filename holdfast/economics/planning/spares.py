@@ -68,7 +68,7 @@ def answer(
     needed = fleet.spares(wanted, people)
     return PlanAnswer(
         plan="spares",
-        headline=f"{needed} spare nodes cover what is out of {fleet.nodes:g} nodes {percent(wanted)} of the time.",
+        headline=f"{needed} spare nodes cover the outages of {fleet.nodes:g} nodes {percent(wanted)} of the time.",
         figures=[*_figures(fleet, people, wanted, needed), *_uncertainty(fleet, people, wanted, chosen)],
         inputs=inputs.given,
         sensitivities=sensitivities(

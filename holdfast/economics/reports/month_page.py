@@ -42,7 +42,7 @@ def written(month: Month) -> str:
         *_incidents(month),
         *_groups(month),
         *_claims(month),
-        "<h2>What it rests on</h2>",
+        "<h2>Inputs and assumptions</h2>",
         *(f"<p>{escape(note)}</p>" for note in month.notes),
     ]
     under = f"{_clock(month.begin)} to {_clock(month.end)}, UTC. Dollars are US dollars."

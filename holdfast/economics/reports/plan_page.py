@@ -42,7 +42,7 @@ def _delivered(report: "PlanReport") -> list[str]:
         for name, share in shares.items()
     ]
     return [
-        "<h2>What it will really deliver</h2>",
+        "<h2>Expected result</h2>",
         page.ledger_bar(shares),
         page.table(("where it goes", "share", "GPU-hours", "paid"), rows, 3),
     ]
@@ -65,7 +65,7 @@ def _changes(report: "PlanReport") -> list[str]:
     return [
         "<h2>What to change first</h2>",
         "<p>Each alone, with the best checkpoint interval for it. Worth is paid time that becomes productive, or that"
-        " need not be paid.</p>",
+        " is no longer needed.</p>",
         page.table(("change", "", "productive", "GPU-hours more", "worth"), rows, 3),
     ]
 
@@ -85,4 +85,4 @@ def _inputs(report: "PlanReport") -> list[str]:
         (escape(given.name), escape(given.shown), f'<span class="soft">{escape(given.source)}</span>')
         for given in report.inputs
     ]
-    return ["<h2>What it rests on</h2>", page.table(("input", "value", "from"), rows)]
+    return ["<h2>Inputs and assumptions</h2>", page.table(("input", "value", "from"), rows)]

@@ -20,7 +20,7 @@ def watched(flag: str, path: str) -> WatchedEvents:
     except OSError as error:
         raise Refusal(f"{flag}: {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Refusal(f"{flag}: {path}: expected a CSV file, found bytes that are no text") from None
+        raise Refusal(f"{flag}: {path}: expected a CSV file, found bytes that are not text") from None
     except BadLog as error:
         raise Refusal(f"{flag}: {path}: {error}") from None
     if found.unit_years <= 0 or not found.events:
@@ -35,7 +35,7 @@ def changes(path: str) -> tuple[Changes, str]:
     rate = log.events / log.unit_years
     counted = f"{path}: {log.events:,} failures of {log.units:,} units in {log.unit_years:,.0f} unit-years"
     ageing = dict(found).get("hazard[0].shape")
-    age = "; new parts, unless hazard[0].age_years says how old they are, and certain, for no replica draws it anew"
+    age = "; the parts are new unless hazard[0].age_years is set; the law is exact, so no replica draws it"
     law = f"ageing, Weibull shape {ageing:.2f}{age}" if ageing else f"{rate:.4g} per unit-year, counted as constant"
     again = f"; {log.repeats:,} rows that repeat an event not counted" if log.repeats else ""
     return found, f"{counted}: {law}{again}"

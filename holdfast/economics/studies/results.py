@@ -74,7 +74,7 @@ def chart(results: Results) -> PlanChart:
         "95 % high": lambda one: one.high,
     }
     return PlanChart(
-        title=f"{results.setting.parsed().scenario.title}: what is known after so many replicas",
+        title=f"{results.setting.parsed().scenario.title}: mean and interval over the number of replicas",
         across="replicas",
         up="productive share of the jobs' time",
         lines=tuple(

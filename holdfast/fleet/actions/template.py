@@ -44,10 +44,10 @@ def _check_text(where: str, template: str) -> None:
     try:
         fields = [(name, spec, conversion) for _, name, spec, conversion in string.Formatter().parse(template)]
     except ValueError as error:
-        raise ValueError(f"{where}: {error} in {template!r}; a brace that is meant is written twice") from None
+        raise ValueError(f"{where}: {error} in {template!r}; write a literal brace twice") from None
     for name, spec, conversion in fields:
         if name is not None and (name not in PLACEHOLDERS or spec or conversion):
-            raise ValueError(f"{where}: {{{name}}} is not one of {known}; a brace that is meant is written twice")
+            raise ValueError(f"{where}: {{{name}}} is not one of {known}; write a literal brace twice")
 
 
 def _values(action: Action) -> dict[str, str]:

@@ -55,7 +55,7 @@ class Webhook:
 
     def perform(self, action: Action, dry_run: bool) -> ActionOutcome:
         if action.verb not in self.verbs:
-            return refused(f"the web hook {self._where} is not for {action.verb.value}")
+            return refused(f"the webhook {self._where} is not for {action.verb.value}")
         body = json.dumps(template.fill_all(self._settings.body, action)).encode()
         if dry_run:
             return would(f"post to {self._where}: {body.decode()}")

@@ -37,7 +37,7 @@ class Caller:
     role: Role
     expires_soon: bool = False
     vouched: bool = True
-    """False for an agent whose node waits to be vouched for."""
+    """False for an agent whose node waits for approval."""
     nodes: frozenset[str] = frozenset()
     """Of a job's token: its nodes by name."""
     job: str = ""

@@ -173,7 +173,7 @@ class OidcClient:
         headers = {"Authorization": f"Bearer {access_token}"}
         found = self._json("GET", self._address("userinfo_endpoint"), headers)
         if found.get("sub") != subject:
-            raise SignInRefused("the provider's user info is about somebody else")
+            raise SignInRefused("the provider's user info is about another user")
         return found
 
     def _verified(self, token: str, nonce: str) -> dict[str, Any]:

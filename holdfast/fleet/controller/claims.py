@@ -114,7 +114,7 @@ def _resting_on_its_test(stored: StoredAction, life: NodeState | None) -> Stored
 def _test_instead(transaction: Transaction, stored: StoredAction) -> None:
     """Tests a node again instead of running an old request that admits work: after a long absence or a restored backup,
     the result that it relied on is out of date."""
-    why = f"asked for {transaction.now - stored.action.at:.0f} s ago and never done"
+    why = f"requested {transaction.now - stored.action.at:.0f} s ago and never carried out"
     _finish(transaction, stored, Outcome.ABANDONED, f"{why}: the node is tested again first")
     transaction.decide(
         transaction.fleet.operator(stored.action.node, EventKind.RETEST, why, "holdfast", transaction.now)

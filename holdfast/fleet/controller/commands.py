@@ -212,7 +212,7 @@ def operator_request(
         return
     brake = transaction.fleet.brake(node) if kind in TAKING_OUT else ""
     if brake and not request.force:
-        words = f"{kind.value} of {node} is refused: {brake}; if it is meant so, ask again with force"
+        words = f"{kind.value} of {node} is refused: {brake}; repeat with force to proceed"
         raise Problem(409, words, code="breaker")
     steps = transaction.fleet.operator(node, kind, request.reason, caller.name, transaction.now)
     if not steps:
@@ -285,7 +285,7 @@ def make_token(ask: TokenRequest, caller: Caller, transaction: Transaction, fres
 def check_token(ask: TokenRequest, demo: bool = False) -> None:
     _check_bounds(ask, demo)
     if ask.role is not None and not _NAME.fullmatch(ask.name):
-        raise Problem(400, "name: expected whose token it is, letters, digits, dots, dashes and underscores")
+        raise Problem(400, "name: expected the token's holder: letters, digits, dots, dashes and underscores")
     if ask.node and (ask.role is not None or not _NAME.fullmatch(ask.node)):
         raise Problem(400, "node: expected a host name, and no role: only a join token is a node's")
     if not 0 < ask.hours <= MOST_HOURS:

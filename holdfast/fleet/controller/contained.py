@@ -33,7 +33,7 @@ async def keep_running(
         recovered = loop.call_later(RECOVERED_SECONDS, components.succeeded, name)
         try:
             await start()
-            error: BaseException | str = "the loop ended by itself"
+            error: BaseException | str = "the loop ended without an error"
         except asyncio.CancelledError as cancelled:
             if _is_cancelled():
                 raise

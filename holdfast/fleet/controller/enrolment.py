@@ -89,7 +89,7 @@ def _usable(ask: EnrolRequest, address: str, transaction: Transaction) -> JoinTo
         return replace(own, vouches=True)
     if not ask.twin and store.is_held(ask.node, now):
         ways = f"make a join token with --node {ask.node}, or revoke {ask.node}"
-        raise Problem(403, f"an agent reports as {ask.node} already; if it was installed anew: {ways}")
+        raise Problem(403, f"an agent reports as {ask.node} already; if it was reinstalled: {ways}")
     found = store.join_token(token_hash(ask.join_token))
     if found is None or not found.valid(now):
         raise Problem(403, NOT_HELD)
@@ -127,11 +127,11 @@ def _wait(ask: EnrolRequest, address: str, credential: Credential, transaction: 
     same machine may ask again."""
     for known in transaction.store.pending_now(ask.node, MOST_PENDING):
         if known.address != address:
-            why = f"{known.address} enrolled as {ask.node} already and waits to be vouched for"
+            why = f"{known.address} enrolled as {ask.node} already and waits for approval"
             raise Problem(403, f"{why}; vouch for it or revoke it: holdfast token pending")
         transaction.store.revoke(known.token_hash, transaction.now)
     if len(transaction.store.pending_now(None, MOST_PENDING)) >= MOST_PENDING:
-        raise Problem(429, f"{MOST_PENDING} nodes already wait to be vouched for", {"Retry-After": "600"})
+        raise Problem(429, f"{MOST_PENDING} nodes already wait for approval", {"Retry-After": "600"})
     transaction.store.add_pending(
         PendingNode(
             token_hash=credential.token_hash,
@@ -155,7 +155,7 @@ def vouch(ask: VouchRequest, caller: Caller, transaction: Transaction, fresh: Se
     found = transaction.store.pending_now(ask.name, MOST_PENDING)
     chosen = [one for one in found if ask.hash in ("", one.token_hash)]
     if not chosen:
-        raise Problem(404, f"no node called {ask.name[:80]!r} waits to be vouched for")
+        raise Problem(404, f"no node called {ask.name[:80]!r} waits for approval")
     if len(chosen) > 1:
         raise Problem(409, f"several nodes wait as {ask.name}; name one by its hash", code="several_pending")
     _vouched(chosen[0], transaction, caller.name, caller.role.value)

@@ -364,7 +364,7 @@ def _left_service(moved: Transition) -> bool:
 def not_vouched(caller: Caller) -> Problem:
     """Problem 503: the agent keeps its reports and sends them after someone vouched for the node."""
     ways = f"a scheduler that knows it at its address does so, or an operator: holdfast token vouch {caller.name}"
-    return Problem(503, f"{caller.name} waits to be vouched for; {ways}", {"Retry-After": "60"}, code="not_vouched")
+    return Problem(503, f"{caller.name} waits for approval; {ways}", {"Retry-After": "60"}, code="not_vouched")
 
 
 def _require_reason(text: str) -> None:

@@ -83,8 +83,8 @@ def clear_text(base: Listening, host: str) -> str:
     """Why tokens would travel unencrypted on this address; '' if they do not."""
     if base.certificate or ipaddress.ip_address(host).is_loopback:
         return ""
-    ways = "name certificate and key, or listen on 127.0.0.1 behind a proxy that speaks TLS"
-    return f"tokens travel in clear text to {base.listen}: whoever can listen in on the way can use them; {ways}"
+    ways = "set certificate and key, or listen on 127.0.0.1 behind a proxy that speaks TLS"
+    return f"tokens travel in clear text to {base.listen}: anyone who can read the traffic can use them; {ways}"
 
 
 def load(path: str) -> Controlling:
@@ -142,7 +142,7 @@ def _refuse_bad_certificate(document: Document, certificate: str, key: str) -> N
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
     except OSError as error:  # an SSLError is one
-        why = f"{certificate} and {key} are no certificate with its key: {error.strerror or error}"
+        why = f"{certificate} and {key} are not a certificate with its key: {error.strerror or error}"
         raise document.refuse("", "certificate", why) from None
 
 

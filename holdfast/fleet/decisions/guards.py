@@ -162,7 +162,7 @@ class Guards:
             members = self.incidents.members(parent)
             still = sum(map(fails, members))
             if not still:
-                self._close(parent, now, "none of its nodes fails any more")
+                self._close(parent, now, "none of its nodes fails now")
             elif enough(still, len(members), policy):
                 self._waning.pop(parent, None)
             elif now - self._waning.setdefault(parent, now) >= policy.shared_seconds:
@@ -192,7 +192,7 @@ class Guards:
             kind = self.incidents.open[root].cause
             return Hold(root, f"a symptom of {kind} on {root}: left in service, the cause is repaired there", True)
         if parent := self.incidents.explaining(node.name):
-            return Hold(parent, f"part of the incident on {parent}, not quarantined by itself", True)
+            return Hold(parent, f"part of the incident on {parent}, not quarantined separately", True)
         if not out:
             return None
         if (pattern := self.pattern(node, now, policy)) is not None:

@@ -281,5 +281,5 @@ class Timers:
                 state.incidents.close(subject, now, "there is room again")
             elif not kept:
                 parents = sorted({state.incidents.explaining(name) for name in members} - {""})
-                why = f"absorbed by {', '.join(parents)}" if parents else "no node is kept in service by it any more"
+                why = f"absorbed by {', '.join(parents)}" if parents else "it no longer keeps a node in service"
                 state.incidents.close(subject, now, why, absorbed=bool(parents))

@@ -226,7 +226,7 @@ class VerdictState:
         cause, reason, repair = outcome.cause, outcome.reason, outcome.repair
         if kind is _H.TEST_PASSED and outcome.suite not in ("", own.suite):
             kind, cause = _H.TEST_UNKNOWN, "suite"
-            reason = f"suite {outcome.suite} ran, suite {own.suite} is required; [agent] suite names what a node runs"
+            reason = f"suite {outcome.suite} ran, suite {own.suite} is required; [agent] suite names the node's suite"
         if kind is _H.TEST_PASSED and (failing := self.failing(name)) is not None:
             kind, cause, repair = _H.TEST_FAILED, failing.check, failing.repair
             reason = f"passed, but {failing.check} fails: {failing.reason}"

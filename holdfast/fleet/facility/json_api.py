@@ -51,7 +51,7 @@ def get_object(
     except (ValueError, RecursionError):
         raise CannotRead("the answer is not JSON") from None
     if not isinstance(found, dict):
-        raise CannotRead("the answer is no JSON object")
+        raise CannotRead("the answer is not a JSON object")
     return found
 
 

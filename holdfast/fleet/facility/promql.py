@@ -102,7 +102,7 @@ def _check_labels(subject: str) -> None:
         raise ValueError(f"subject: {error} in {subject!r}") from None
     for _, label, spec, conversion in parts:
         if label is not None and (not label.isidentifier() or spec or conversion):
-            raise ValueError(f"subject: {label!r} is no label, in {subject!r}")
+            raise ValueError(f"subject: {label!r} is not a label, in {subject!r}")
 
 
 def samples(answer: Mapping[str, Any]) -> list[tuple[dict[str, str], float, float]]:

@@ -33,7 +33,7 @@ class PromqlRange:
     def query(self, signal: str, subjects: str) -> str:
         """PromQL of one signal of the subjects that a regular expression names."""
         if not _SIGNAL.fullmatch(signal):
-            raise CannotRead(f"{signal[:80]!r} is no name of a signal")
+            raise CannotRead(f"{signal[:80]!r} is not a signal name")
         quoted = subjects.replace("\\", "\\\\").replace('"', '\\"')
         return f'holdfast_{signal}{{subject=~"{quoted}"}}'
 
@@ -62,5 +62,5 @@ def _series(answer: Mapping[str, Any], times: list[float], step: float) -> dict[
                     row[place] = float(value)
             found[str(one["metric"]["subject"])] = row
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):
-        raise CannotRead("the answer is no range of a Prometheus") from None
+        raise CannotRead("the answer is not a Prometheus range") from None
     return found

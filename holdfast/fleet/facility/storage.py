@@ -111,7 +111,7 @@ class StorageSource:
             return self._blind(now, f"{self.settings.path}: {last}")
         builder = ReadingBuilder()
         for name, value in zip((LATENCY, METADATA, USED), json.loads(output), strict=True):
-            why = "the mount does not tell it" if value is None else seam_signals.implausible(name, value)
+            why = "the mount does not report it" if value is None else seam_signals.implausible(name, value)
             if why:
                 builder.miss(self.settings.subject, why, name)
             else:

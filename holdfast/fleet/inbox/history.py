@@ -11,7 +11,7 @@ from holdfast.model.inbox import ItemRecord, ItemSnapshot
 BY_ITSELF = "holdfast"
 KEPT_MEMBERS = 20
 INCIDENT = "incident/"
-OUTCOMES = {ItemKind.NODE: "the node needs no operator any more", ItemKind.INCIDENT: "the incident closed"}
+OUTCOMES = {ItemKind.NODE: "the node no longer needs an operator", ItemKind.INCIDENT: "the incident closed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def _ended(key: str, snapshot: ItemSnapshot, now: float, *, part: bool) -> ItemC
 
 
 def _of_job(snapshot: ItemSnapshot, now: float) -> str:
-    return RUNS_AGAIN if now - snapshot.since < KEPT_SECONDS else "no one resolved it within a day"
+    return RUNS_AGAIN if now - snapshot.since < KEPT_SECONDS else "it was not resolved within a day"
 
 
 def snapshot_of(item: Item) -> ItemSnapshot:

@@ -129,7 +129,7 @@ def _not_closed(node: NodeState, incidents: Sequence[Incident]) -> NextStep | No
     if failed is None or node.stage not in OUT_OF_SERVICE:
         return None
     return NextStep(
-        text="Work may still start on it, so no repair step runs. Correct what its incident says, then drain it.",
+        text="Work may still start on it, so no repair step runs. Correct the cause in its incident, then drain it.",
         waits_for=WaitsFor.OPERATOR,
         check=failed.cause,
         owner="platform",
@@ -150,13 +150,13 @@ def _of_held(node: NodeState, worst: VerdictChange | None, incidents: Sequence[I
     if node.held.endswith("?"):
         text = (
             f"It takes no new work while Holdfast waits to see whether others behind {node.held.rstrip('?')} fail too. "
-            "If none does, its repair begins by itself."
+            "If none does, its repair begins automatically."
         )
         return NextStep(text=text, waits_for=WaitsFor.HOLDFAST, check=check, owner="fleet")
     root = next((one for one in incidents if one.subject == node.held), None) or Incident(
         id=node.held, opened=node.held_since, subject=node.held, cause=node.cause
     )
-    text = f"What is wrong with it is part of {root.subject}{_titled(root)}. Do not repair the node by itself"
+    text = f"Its problem is part of {root.subject}{_titled(root)}. Do not repair the node alone"
     return _of_incident(check, root, text)
 
 
@@ -231,7 +231,7 @@ def _of_quarantined(node: NodeState, worst: VerdictChange | None, policy: Policy
         text = "No automatic repair step is left; the node waits for an operator."
         return _step(node, worst, WaitsFor.OPERATOR, text)
     following = policy.of(node.pool).repair_steps[node.repair_step].value.replace("_", " ")
-    return _step(node, worst, WaitsFor.HOLDFAST, f"Holdfast runs the next repair step by itself: {following}.")
+    return _step(node, worst, WaitsFor.HOLDFAST, f"Holdfast runs the next repair step automatically: {following}.")
 
 
 def _step(node: NodeState, worst: VerdictChange | None, waits_for: WaitsFor, text: str) -> NextStep:

@@ -108,7 +108,7 @@ def _on_call(document: Document) -> dict[str, str]:
         raise document.refuse("", "on_call", f"expected a table, found {table!r}")
     for team, who in table.items():
         if not isinstance(who, str) or not who.strip():
-            raise document.refuse("on_call", team, f"expected whom to call and how, found {who!r}")
+            raise document.refuse("on_call", team, f"expected an on-call contact, found {who!r}")
     return table
 
 
@@ -130,7 +130,7 @@ def _loose_ends(document: Document, context: BusinessContext) -> list[str]:
             found.append(str(document.refuse(f"job[{number}]", "milestone", why)))
     for name in ("job", "milestone"):
         counted = Counter(str(table.get("name", "")) for table in _tables(document, name))
-        found += [f"{document.origin}: {name}: {twice!r} stands there twice" for twice, n in counted.items() if n > 1]
+        found += [f"{document.origin}: {name}: {twice!r} is listed twice" for twice, n in counted.items() if n > 1]
     return found
 
 

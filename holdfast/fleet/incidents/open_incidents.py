@@ -161,7 +161,7 @@ class OpenIncidents:
             if root not in found and now - known.seen >= self._close_seconds
         }
         over = {
-            root: "it is not found any more"
+            root: "the finding is gone"
             for root, known in unseen.items()
             if known.account.kind != STOPPED and recovered(known.account, lately, now - known.seen)
         }

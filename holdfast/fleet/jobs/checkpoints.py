@@ -93,7 +93,7 @@ def _troubles(fresh: Sequence[KeeperState], left_out: Sequence[KeeperState], wor
     troubles = [f"{one.keeping.holds.node}: {text}" for one in fresh for text in one.keeping.holds.troubles]
     unreceived = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
     if unreceived > 0:
-        troubles.insert(0, f"the keepers of {unreceived} of {world} ranks do not report: what they hold is not known")
+        troubles.insert(0, f"the keepers of {unreceived} of {world} ranks do not report: their copies are unknown")
     troubles += [
         f"{one.keeping.holds.node}: its keeper is not part of this run and holds an earlier one's" for one in left_out
     ]

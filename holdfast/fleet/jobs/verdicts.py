@@ -118,7 +118,7 @@ class JobVerdicts:
         for subject in list(well):
             del self.slow_since[subject]
         signals = [Signal(subject, "job_slow_since_seconds", since) for subject, since in self.slow_since.items()]
-        absent = {(subject, "job_slow_since_seconds"): "it is well again" for subject in well}
+        absent = {(subject, "job_slow_since_seconds"): "it recovered" for subject in well}
         self.record.history.add(Reading(source="judge", at=now, signals=signals, absent=absent))
         return bool(new)
 

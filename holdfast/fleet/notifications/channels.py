@@ -47,7 +47,7 @@ def _critical(note: Notification) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slack(Route):
     url: Secret
-    """The address of the incoming web hook; whoever has it may write, so it is a secret."""
+    """The address of the incoming webhook; whoever has it may write, so it is a secret."""
 
     def request(self, note: Notification) -> ChannelRequest | None:
         """Blocks within Slack's limits: a header of 150 characters, sections of 3,000, ten fields of 2,000."""
@@ -147,7 +147,7 @@ class Opsgenie(Route):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teams(Route):
     url: Secret
-    """The address of a Workflows web hook ('when a Teams webhook request is received')."""
+    """The address of a Workflows webhook ('when a Teams webhook request is received')."""
 
     def request(self, note: Notification) -> ChannelRequest | None:
         """One adaptive card; a message has at most 28 kB."""

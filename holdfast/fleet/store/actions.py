@@ -151,7 +151,7 @@ def finish(
     """Stores the outcome and returns the step to record; none if the action had already ended. A failure with
     `retry_at` can be claimed again from then on. If it may have run, the next claimant is informed."""
     if outcome not in FINAL:
-        raise StoreError(f"action {action_id}: {outcome.value} is no outcome; expected one of {sorted(FINAL)}")
+        raise StoreError(f"action {action_id}: {outcome.value} is not an outcome; expected one of {sorted(FINAL)}")
     fence(connection, epoch)
     ended: dict[str, Any] = {"state": outcome.value, "detail": clean(detail)}
     if outcome is Outcome.FAILED and retry_at is not None:

@@ -20,7 +20,7 @@ class StaleEpoch(StoreError):
     """Another controller leads now. The whole operation was refused."""
 
     def __init__(self, mine: int, current: int | None) -> None:
-        super().__init__(f"epoch {mine} does not lead any more (the leader's epoch is {current or 'not set'})")
+        super().__init__(f"epoch {mine} no longer leads (the leader's epoch is {current or 'not set'})")
         self.mine, self.current = mine, current
 
 

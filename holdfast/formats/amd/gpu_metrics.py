@@ -109,7 +109,7 @@ LAYOUTS: Mapping[tuple[int, int], Mapping[str, FieldPlace]] = {
 def parse(raw: bytes) -> Metrics | str:
     """The values that the firmware filled, or why there are none. Never raises."""
     if len(raw) < _HEADER.size:
-        return f"{len(raw)} bytes are no gpu_metrics"
+        return f"{len(raw)} bytes are not a gpu_metrics file"
     size, form, content = _HEADER.unpack_from(raw)
     revision = f"{form}.{content}"
     layout = LAYOUTS.get((form, content))

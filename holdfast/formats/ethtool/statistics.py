@@ -82,13 +82,13 @@ def _judge(output: ToolOutput, place: str, counter: str, count: int, packets: in
             place,
             _text(counter, count) + (f": {_percent(share)} of the received packets" if share <= 1 else ""),
             fails=False,
-            remedy="check ring sizes, flow control (PFC) and what the host does with its packets",
+            remedy="check ring sizes, flow control (PFC) and the host's packet processing",
         )
     elif _LINK_DOWN.search(bare) and count > FEW_LINK_DOWNS:
         text = _text(counter, count) if count in _FULL else f"the link went down {count} times"
         output.complain(place, text, fails=False, remedy="check cable and transceiver")
     elif _ALLOWANCE.fullmatch(bare):
-        output.complain(place, f"{counter} {count}: the instance went beyond what it may use", fails=False,
+        output.complain(place, f"{counter} {count}: the instance exceeded its limits", fails=False,
                         remedy="spread the traffic, or use a larger instance")  # fmt: skip
     elif _PCI.fullmatch(bare):
         output.complain(place, f"{counter} {count}: errors on the PCIe lanes", fails=False, remedy="reseat the adapter")

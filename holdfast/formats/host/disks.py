@@ -26,7 +26,7 @@ _NAMES = {
     "mediaanddataintegrityerrors": "media_errors",
 }
 WORN_PERCENT = 100.0
-REPLACE = "copy what is on the disk and replace it"
+REPLACE = "copy its data and replace the disk"
 
 
 def read(text: str) -> ToolOutput | None:

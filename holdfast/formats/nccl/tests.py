@@ -24,7 +24,7 @@ _NETWORK = re.compile(
     r"|NET/(\w+)\s*:\s*Using \[0\])"
 )
 _REASONS = (
-    (re.compile(r"not enough slots available"), "mpirun has fewer slots than processes were asked for"),
+    (re.compile(r"not enough slots available"), "mpirun has fewer slots than requested processes"),
     (re.compile(r"Invalid number of GPUs.*"), ""),
     (re.compile(r"Test NCCL failure.*"), ""),
     (re.compile(r"Test CUDA failure.*"), ""),

@@ -28,7 +28,7 @@ def of_sections(gpus: Sequence[Mapping[str, str]], last_line: str) -> str:
         if (_WHOLE in other) == (_WHOLE in last) and (lacking := _lacking(other, last)):
             return f"the text breaks off: the last GPU lacks {lacking}, which another GPU has"
     if last_line[:1].isspace() and last_line.strip() and ":" not in last_line:
-        return f"the text breaks off in the line {last_line.strip()!r}: what is missing is not judged"
+        return f"the text breaks off in the line {last_line.strip()!r}: the missing part is not evaluated"
     return ""
 
 

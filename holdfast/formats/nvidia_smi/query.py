@@ -130,7 +130,7 @@ def _fragments(text: str) -> ToolOutput | None:
         _gpu(output, number, values.address_of(address.strip("\"' ")), _leaves(fields))
     if not output.present:
         return None
-    output.doubt(NODE, "the XML document breaks off: what is missing is not judged")
+    output.doubt(NODE, "the XML document breaks off: the missing part is not evaluated")
     return output
 
 

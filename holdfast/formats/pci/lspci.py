@@ -134,6 +134,6 @@ def read_excerpt(text: str) -> ToolOutput | None:
             output.complain(NODE, f"a PCIe link has width x{link[1]}{able}; the device is not named", fails=False,
                             remedy="reseat the device or its riser")  # fmt: skip
         elif link and ("downgraded" in rest or (capable and link[0] < capable[0])):
-            output.doubt(NODE, f"a PCIe link runs at {link[0]} GT/s, below what it could: idle devices do so too")
+            output.doubt(NODE, f"a PCIe link runs at {link[0]} GT/s, below its maximum: idle devices do so too")
     output.lines = len(lines) + len(errors)
     return output

@@ -64,7 +64,7 @@ def read_log(text: str) -> ToolOutput | None:
     output.lines = text.count("\n")
     if ended:
         what = f"{ended['daemon'] or 'a daemon of Slurm'} ended: {ended['said'].strip()}"
-        output.complain("", what, remedy="repair what it names, then start the service")
+        output.complain("", what, remedy="repair the part that it names, then start the service")
     for node, state in states.items():
         for name in _names(node):
             if state:

@@ -161,7 +161,7 @@ def _not_a_subject(name: str) -> str:
 def _near(text: str, known: Collection[str], what: str) -> str:
     close = get_close_matches(text, known, n=1)
     hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(known)}"
-    return f"{text!r} is no known {what}; {hint}"
+    return f"{text!r} is not a known {what}; {hint}"
 
 
 def _cycles(edges: Collection[Edge]) -> Iterator[str]:

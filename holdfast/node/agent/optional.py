@@ -12,7 +12,7 @@ from holdfast.model.settings import Settings
 from holdfast.node.agent.census import Census
 
 ACTIVE_PREFIX = "probe."  # checks of the active probes' results
-NOT_REQUIRED = "and neither the configuration nor the manifest asks for it"
+NOT_REQUIRED = "and neither the configuration nor the manifest requests it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def coverage(verdicts: Collection[Verdict]) -> str:
     """A pass names the checks that did not run, so that the history shows how full the full suite was."""
     out = [f"{verdict.check} ({verdict.reason})" for verdict in verdicts if verdict.disabled]
     asked = f"{len(verdicts) - len(out)} checks"
-    return f"{asked}; not asked: {', '.join(out)}" if out else asked
+    return f"{asked}; not run: {', '.join(out)}" if out else asked
 
 
 def _end_with_agent() -> None:

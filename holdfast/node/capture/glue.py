@@ -89,7 +89,7 @@ def kernel(text: str) -> ToolOutput | None:
             why = f"{address} {title}: it answers with ones only (rev ff): it fell off the bus or has no power"
             output.complain(f"pci/{address}", why, remedy="power-cycle the node; reseat or replace the part")
     if not events and (quoted := len(_QUOTED.findall(text))):
-        output.doubt(NODE, f"{quoted} lines quote errors of a driver and are no lines of the kernel: give its own log")
+        output.doubt(NODE, f"{quoted} lines quote errors of a driver and are not kernel lines: use the kernel log")
     for event in {(one.kind, one.code, one.device): one for one in events}.values():
         if remedy_row := _REMEDIES.get((event.kind, str(event.code))):
             kind, text, remedy = remedy_row
@@ -99,7 +99,7 @@ def kernel(text: str) -> ToolOutput | None:
     if (killer := _OOM_KILLER.search(text)) and not any(event.kind == "oom" for event in events):
         output.complain(
             NODE,
-            f"memory ran out: {killer[1]} invoked the OOM killer; the log does not say what it ended",
+            f"memory ran out: {killer[1]} invoked the OOM killer; the log does not name the ended process",
             fails=False,
             remedy="give jobs memory limits",
         )

@@ -158,7 +158,7 @@ def _nothing_wrong(outputs: Sequence[ToolOutput], others: Health) -> str:
     """A summary of the input, with events that need no repair: an Xid caused by a program, a non-fatal SXid."""
     read = ", ".join(one.tool for one in outputs)
     if others in (Health.FAIL, Health.DEGRADED):
-        return f"{read} reports nothing beside what the checks say"
+        return f"{read} reports nothing in addition to the checks"
     noted = {(one.kind, one.code, one.device): one for output in outputs for one in output.events if one.kind != LINK}
     named = [f"{kind} {code or ''} {device or ''}".strip() for kind, code, device in list(noted)[:MOST_NOTED]]
     more = f" and {len(noted) - MOST_NOTED} more" if len(noted) > MOST_NOTED else ""

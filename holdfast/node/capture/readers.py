@@ -132,7 +132,7 @@ FORMATS = (
     FileFormat(
         "fabric manager or IMEX log",
         "R450 to R595",
-        "NVSwitch errors, what stops the service, other errors",
+        "NVSwitch errors, errors that stop the service, other errors",
         nvlink_domain.read_log,
     ),
     FileFormat(
@@ -176,7 +176,7 @@ FORMATS = (
     FileFormat("ethtool -m", "SFF-8472, SFF-8636, CMIS; text and JSON", "alarms and warnings", transceiver.read_module),
     FileFormat("ethtool", "without options", "whether there is a link", transceiver.read_link),
     FileFormat(
-        "ipmitool sel", "list and elist; OpenBMC's log-util", "what is asserted and not deasserted", ipmi.read_sel
+        "ipmitool sel", "list and elist; OpenBMC's log-util", "asserted events without a deassertion", ipmi.read_sel
     ),
     FileFormat("ipmitool sdr", "list, elist, sensor; ipmi-sensors", "sensors that are not ok", ipmi.read_sensors),
     FileFormat("Redfish", "any resource as JSON", "health of every part, log entries", redfish.read),
@@ -241,7 +241,7 @@ def read(text: str) -> list[ToolOutput]:
     if len(found) > 1 and "kernel log" in found and not found["kernel log"].events:
         del found["kernel log"]  # other texts have lines with a time in brackets too
     if cut and found:
-        reason = f"{cut} lines are longer than {LONGEST_LINE} characters: what stands behind that is not judged"
+        reason = f"{cut} lines are longer than {LONGEST_LINE} characters: the rest of these lines is not evaluated"
         next(iter(found.values())).doubt(NODE, reason)
     return list(found.values())
 
@@ -307,5 +307,5 @@ def _read(text: str) -> dict[str, ToolOutput]:
             if output := one.read(text):
                 found[output.tool] = output
     if found and json_document.breaks_off(text):
-        next(iter(found.values())).doubt(NODE, "the JSON document breaks off: what is missing is not judged")
+        next(iter(found.values())).doubt(NODE, "the JSON document breaks off: the missing part is not evaluated")
     return found

@@ -60,13 +60,13 @@ def _inferred(scene: Scene, place: Subject) -> CauseCandidate:
     weigh.warms(scene, one, nodes, expected=True)
     if not scene.loaded & scene.nodes_seen(HEAT) - nodes:
         one.unknown.append(f"{place}: whether it or something above it, because no node works elsewhere")
-    one.unknown.append(f"{place}: neither its flow nor its temperature is measured, so what failed there is not known")
+    one.unknown.append(f"{place}: neither its flow nor its temperature is measured, so the failed part is not known")
     return one
 
 
 SEAM = Seam(
     name="cooling.unmetered",
-    asks="Is exactly what one unit or hall cools hot, though none of its own meters can be read?",
+    asks="Are exactly the nodes behind one unit or hall hot, although none of its meters can be read?",
     kinds=("cooling.unmetered",),
     reads=(HEAT, "gpu_power_watts", "gpu_utilization_ratio"),
     domains=("accelerators", "cooling"),

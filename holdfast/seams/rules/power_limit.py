@@ -57,7 +57,7 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reporte
     if place.startswith("feed/") and reported is None:
         one.doubted_by(1.0, "nothing distinguishes that feed from the others of the same racks")
     elif reported is None and any(up in scene.fell(HEALTHY) for up in scene.topology.up(place, ("powers",))):
-        one.doubted_by(4.0, "a supply that it hangs on has failed: what is left holds it back")
+        one.doubted_by(4.0, "one of its power supplies failed: the remaining ones limit it")
     hot = [sign for sign in signs if whole_or_self(sign.subject) in scene.hot]
     if kind == "power.cap" and signs and len(hot) >= 0.5 * len(signs):
         one.doubted_by(2.0, "their GPUs are hotter than before")

@@ -49,7 +49,7 @@ def _judge(scene: Scene, node: Subject, job: Subject, since: float) -> Iterator[
         explains=DEVICE,
         proven=True,
     )
-    one.supported_by(3.0, f"{node} is known to be degraded for {scene.now - since:.0f} s and is still in {job}")
+    one.supported_by(3.0, f"{node} has been degraded for {scene.now - since:.0f} s and is still in {job}")
     one.supported_by(2.5, f"it has cost {held * lost:.0f} s of the whole job; replacing it costs {cost:.0f} s")
     yield one
 
@@ -61,7 +61,7 @@ def _reported(scene: Scene, signal: str, job: Subject) -> float:
 
 SEAM = Seam(
     name="schedule.degraded",
-    asks="Is a node that is known to be degraded kept in a job for longer than replacing it would cost?",
+    asks="Does a job keep a degraded node for longer than a replacement would cost?",
     kinds=("schedule.degraded_kept",),
     reads=(STEP, CLOCK, RESTART),
     domains=("runtime", "schedule", "accelerators"),

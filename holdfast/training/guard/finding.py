@@ -42,11 +42,11 @@ class GuardFinding:
     def advice(self) -> str:
         """What to do, in one sentence."""
         if self.kind in (GuardFindingKind.NOT_A_NUMBER, GuardFindingKind.JUMP):
-            return "replay the step to tell the data from the machine; if it stays, go back and skip the batch"
-        back = f"checkpoints of steps {self.since} to {self.step} are suspect: go back to one before"
+            return "replay the step to distinguish the data from the machine; if it repeats, go back and skip the batch"
+        back = f"checkpoints of steps {self.since} to {self.step} are suspect: use an earlier one"
         if self.kind is GuardFindingKind.HARDWARE:
             return f"{back} unless the next vote agrees"
-        return f"{back}, and take the machine of {self.who} out to be tested"
+        return f"{back}, and take the machine of {self.who} out of service for a test"
 
 
 def wrong_product(layer: str, error: float, precision: str) -> tuple[str, str]:
@@ -56,8 +56,8 @@ def wrong_product(layer: str, error: float, precision: str) -> tuple[str, str]:
         what = f"layer {layer} computed a number that its inputs cannot give"
         return what, "certain: no rounding does this"
     what = (
-        f"layer {layer} computed a matrix product wrong: its sum is off by {error:.1f} times the most that rounding of "
-        f"{precision} can make"
+        f"layer {layer} computed a wrong matrix product: its sum differs by {error:.1f} times the maximum that "
+        f"rounding of {precision} can make"
     )
     if error >= FAR_ABOVE:
         return what, "almost certain: far beyond rounding"

@@ -44,14 +44,14 @@ class Replayed:
 
     def advice(self) -> str:
         """Untrusted checkpoints and what to do, in one sentence."""
-        back = f"checkpoints of steps {self.since} to {self.step} are suspect: go back to one before"
+        back = f"checkpoints of steps {self.since} to {self.step} are suspect: use an earlier one"
         match self.cause:
             case ReplayCause.TRANSIENT:
-                return f"{back}; the machine goes on, and is to be tested if it happens again"
+                return f"{back}; the machine continues; test it if this happens again"
             case ReplayCause.PERSISTENT:
-                return f"{back}, and take the machine out to be tested"
+                return f"{back}, and take the machine out of service for a test"
             case ReplayCause.DATA:
-                return f"no checkpoint is suspect: go back to one before step {self.step} and leave this batch out"
+                return f"no checkpoint is suspect: go back to one before step {self.step} and skip this batch"
         return "no checkpoint is proven right or wrong: run the step on another machine"
 
 
@@ -73,9 +73,11 @@ def judge(own: Sequence[tuple[bytes, bytes]], elsewhere: Sequence[bytes]) -> Rep
     world = len(own)
     accidents = tuple(rank for rank, (first, again) in enumerate(own) if first != again)
     if accidents:
-        return Replayed(ReplayCause.TRANSIENT, accidents, "the same device computed something else the second time")
+        return Replayed(ReplayCause.TRANSIENT, accidents, "the same device gave another result the second time")
     if world == 1:
-        return Replayed(ReplayCause.UNKNOWN, (), "the result came again, and there is no other device to ask")
+        return Replayed(
+            ReplayCause.UNKNOWN, (), "the result is the same again; there is no other device to compare with"
+        )
     apart = [rank for rank in range(world) if own[rank][1] != elsewhere[rank]]
     if not apart:
         return Replayed(ReplayCause.DATA, (), "every device computes the same from this batch")

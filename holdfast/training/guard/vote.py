@@ -47,4 +47,4 @@ def _reason(lonely: Sequence[str], ranks: int) -> str:
     if ranks == 1:
         return "there is one rank, and no replica to compare it with"
     more = f" and {len(lonely) - 1} more" if len(lonely) > 1 else ""
-    return f"only one rank holds {lonely[0]}{more}: what is fully sharded has no replica to compare it with"
+    return f"only one rank holds {lonely[0]}{more}: fully sharded state has no replica to compare with"

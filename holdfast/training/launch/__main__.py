@@ -49,7 +49,7 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--leave-seconds", type=float, default=20.0, metavar="S",
-        help="a process that does not leave the script so long after a death is replaced too",
+        help="a process that does not leave the script within this time after a death is replaced too",
     )  # fmt: skip
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)

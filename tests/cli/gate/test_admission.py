@@ -131,7 +131,7 @@ def test_a_standby_names_the_leader_and_a_wrong_setting_is_no_answer(tmp_path: P
     for url in ("", "nonsense", "http://127.0.0.1:1"):
         with pytest.raises(admission.AdmissionUnanswered):
             admission.closed(config(tmp_path, url))
-    with pytest.raises(admission.AdmissionUnanswered, match="cannot be asked"):
+    with pytest.raises(admission.AdmissionUnanswered, match="cannot be queried"):
         admission.closed(str(tmp_path / "missing.toml"))
 
 

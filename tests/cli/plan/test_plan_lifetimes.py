@@ -50,7 +50,7 @@ def test_two_cohorts_are_distinguished_or_not(tmp_path: Path, capsys: pytest.Cap
         (["--lifetimes", "/no/such"], "--lifetimes: /no/such: No such file"),
         (["--lifetimes", "/dev/null"], "line 1: expected columns such as device,begin,end,event"),
         (["--lifetimes", "EMPTY"], "0 failures in 1 unit-years give no rate"),
-        (["--lifetimes", "FILE", "--against", "BYTES"], "found bytes that are no text"),
+        (["--lifetimes", "FILE", "--against", "BYTES"], "found bytes that are not text"),
         (["--lifetimes", "STAYS", "--against", "FILE"], "has stays, not lifetimes"),
         (["--lifetimes", "FILE", "--against", "STAYS"], "has no lifetimes"),
         (["--rate", "1", "--gpus-per-node", "4"], "--gpus-per-node: expected --from-controller too"),

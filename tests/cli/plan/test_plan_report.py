@@ -29,7 +29,7 @@ def test_the_scenario_of_the_docs(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run(["plan", "report", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == HEADLINE
     page = file.with_suffix(".html").read_text()
-    assert "What it will really deliver" in page and "What to change first" in page and page.count("<svg") == 3
+    assert "Expected result" in page and "What to change first" in page and page.count("<svg") == 3
     assert not re.search(r"<(script|link|img|iframe)", page) and "url(" not in page
     assert "cluster.toml, line 4" in page
 

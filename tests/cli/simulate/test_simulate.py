@@ -139,7 +139,7 @@ def test_ageing_parts_are_new_and_that_is_reported(
     command = ["simulate", small, "--calibrate", str(log), "--replicas", "2", "--json"]
     assert run(command) == 0
     printed = capsys.readouterr()
-    assert "new parts, unless hazard[0].age_years says how old they are" in printed.err
+    assert "the parts are new unless hazard[0].age_years is set" in printed.err
     assert json.loads(printed.out)["interruptions"]["mean"] == 0
     assert run([*command, "--set", "hazard[0].age_years=4.5"]) == 0
     assert json.loads(capsys.readouterr().out)["interruptions"]["mean"] > 0

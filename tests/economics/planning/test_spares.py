@@ -24,7 +24,7 @@ def test_one_out_on_average_by_hand() -> None:
     assert found["spares"] == 4
     assert found["spares_by_confidence"] == {"0.95": 3, "0.99": 4, "0.999": 5}
     assert found["failures_per_node_day"] == pytest.approx(1 / 365)
-    assert found["headline"] == "4 spare nodes cover what is out of 365 nodes 99.0 % of the time."
+    assert found["headline"] == "4 spare nodes cover the outages of 365 nodes 99.0 % of the time."
     assert "repairs_that_wait" not in found
 
 

@@ -94,7 +94,7 @@ def test_what_is_over_stays_in_the_history_with_who_resolved_it_and_why(controll
     until(past, "the item is in the history")
     over = past() or {}
     assert (over["state"], over["resolved_by"], over["comment"]) == ("resolved", "admin", "changed the fan")
-    assert over["outcome"] == "the node needs no operator any more" and over["ended_at"] >= over["resolved_at"]
+    assert over["outcome"] == "the node no longer needs an operator" and over["ended_at"] >= over["resolved_at"]
     shown = controller.get(f"/v1/inbox/{key}")
     assert shown["item"]["title"] == over["title"] and shown["notes"][0]["text"] == "changed the fan"
     assert controller.get("/v1/inbox")["past"] == []
@@ -116,7 +116,7 @@ def test_what_ended_a_moment_ago_is_found_and_takes_comments(controller: "Contro
         return item if item["ended_at"] is not None else None
 
     shown = until(over, "the item is over")
-    assert shown["outcome"] == "the node needs no operator any more"
+    assert shown["outcome"] == "the node no longer needs an operator"
     reply = controller.post("/v1/inbox", {"item": key, "action": "comment", "comment": "the fan was dusty"})
     assert reply.status_code == 200 and reply.json()["comment"] == "the fan was dusty"
     after = controller.get(f"/v1/inbox/{key}")

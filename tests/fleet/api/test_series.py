@@ -64,7 +64,7 @@ def test_promql_names_the_signal_and_quotes_the_subject() -> None:
     history = PromqlRange(HistorySettings(url="http://127.0.0.1:9090"))
     wanted = prometheus_pattern("node/n1.a/gpu/3")
     assert history.query("gpu_power_watts", wanted) == r'holdfast_gpu_power_watts{subject=~"node/n1\\.a/gpu/[^/]+"}'
-    with pytest.raises(CannotRead, match="no name of a signal"):
+    with pytest.raises(CannotRead, match="not a signal name"):
         history.query('x"} or vector(1', wanted)
     with pytest.raises(ValueError, match=r"history\.url"):
         HistorySettings(url="file:///etc/passwd")

@@ -1,4 +1,4 @@
-"""A cooling unit that answers Modbus, and an Alertmanager with its web hook: real servers on loopback."""
+"""A cooling unit that answers Modbus, and an Alertmanager with its webhook: real servers on loopback."""
 
 import asyncio
 import json

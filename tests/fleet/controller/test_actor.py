@@ -43,7 +43,7 @@ def test_a_mistake_does_not_stop_the_work_of_a_node_for_good(caplog: pytest.LogC
 
 
 class Unseen:
-    """A back end that cannot be looked at: a command or a web hook."""
+    """A back end that cannot be looked at: a command or a webhook."""
 
     name, verbs, idempotent = "unseen", frozenset(Verb), False
 

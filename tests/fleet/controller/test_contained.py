@@ -169,7 +169,7 @@ def test_a_source_with_an_impossible_number_leaves_the_others_running(value: Any
 
 @pytest.fixture
 def hook() -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """A web hook on loopback, and the headers of what it was sent."""
+    """A webhook on loopback, and the headers of what it was sent."""
     taken: list[dict[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -166,8 +166,8 @@ def test_a_falling_flow_is_one_incident_on_the_unit_priced_and_reported(tmp_path
             _is_complete(incident)
             _leaves_the_victims_in_service(controller, plant)
             _is_shown(controller, incident["id"])
-            until(lambda: hook.at("/plain"), "the web hook was told")
-            alert = until(lambda: _critical(hook), "Alertmanager told its web hook", 90)
+            until(lambda: hook.at("/plain"), "the webhook was told")
+            alert = until(lambda: _critical(hook), "Alertmanager told its webhook", 90)
             assert alert["labels"]["root"] == "cdu/c2" and alert["labels"]["owner"] == "facilities"
             summary = alert["annotations"]["summary"]
             assert "job llama is losing the work of" in summary and "facilities on call: Dana Reyes" in summary

@@ -62,7 +62,7 @@ commands = { inspect = ["page", "{node}"] }
         ("certificate = 'a.pem'", "expected both or neither"),
         (
             "certificate = '/no.pem'\nkey = '/no.key'",
-            "/no.pem and /no.key are no certificate with its key: No such file",
+            "/no.pem and /no.key are not a certificate with its key: No such file",
         ),
         ("slurm = 3", "expected a table"),
     ],

@@ -87,7 +87,7 @@ def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine_beyond_t
     assert list(site.fleet.incidents.open) == ["leaf/l0"]
     assert "50 of 64 nodes behind leaf/l0" in site.fleet.incidents.open["leaf/l0"].reason
     assert site.out() == ["n0"]
-    assert site.fleet.nodes["n40"].reason == "part of the incident on leaf/l0, not quarantined by itself"
+    assert site.fleet.nodes["n40"].reason == "part of the incident on leaf/l0, not quarantined separately"
 
 
 def test_scattered_failures_stop_at_the_breaker_and_nothing_stale_is_replayed_when_it_closes() -> None:

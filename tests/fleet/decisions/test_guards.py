@@ -142,7 +142,7 @@ def test_a_shared_cause_is_over_when_none_of_its_nodes_fails() -> None:
     assert made.incidents.open
     ended(made, set(), NOW + 2)
     assert not made.incidents.open
-    assert made.incidents.take_changed()[-1].reason.endswith("; none of its nodes fails any more")
+    assert made.incidents.take_changed()[-1].reason.endswith("; none of its nodes fails now")
 
 
 def test_too_few_of_them_are_borne_for_two_minutes() -> None:

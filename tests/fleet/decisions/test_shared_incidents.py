@@ -35,7 +35,7 @@ def test_fifty_nodes_behind_one_loop_within_a_minute() -> None:
     assert simulated.out() == ["n0"]  # the first, before anybody could know
     for one in simulated.incidents(IncidentState.CLOSED).values():
         assert "; absorbed by " in one.reason
-    assert simulated.fleet.nodes["n7"].reason == "part of the incident on loop/loop1, not quarantined by itself"
+    assert simulated.fleet.nodes["n7"].reason == "part of the incident on loop/loop1, not quarantined separately"
 
 
 def shared(simulated: SimulatedFleet) -> list[Incident]:
@@ -206,7 +206,7 @@ def test_a_controller_killed_in_the_middle_goes_on_with_the_same_incident(tmp_pa
             stages = [with_again.stage(agent.name) for agent in agents]
             assert stages == ["ready"] * 8  # a broken leaf drains none of its nodes, not even the first
             why = with_again.get("/v1/nodes/m7")["reason"]
-            assert why == "part of the incident on leaf/l1, not quarantined by itself"
+            assert why == "part of the incident on leaf/l1, not quarantined separately"
         finally:
             with_again.kill()
 

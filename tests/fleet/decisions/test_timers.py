@@ -474,7 +474,7 @@ def test_a_breakers_incident_ends_when_there_is_room_or_no_one_left() -> None:
     unknown_node = Clock(*out, incidents=[Incident(id="b", opened=0.0, subject="pool/default", evidence=("n9",))])
     unknown_node.tick()
     (closed,) = unknown_node.state.incidents.take_changed()
-    assert closed.reason.endswith("no node is kept in service by it any more")
+    assert closed.reason.endswith("it no longer keeps a node in service")
     assert unknown_node.state.incidents.absorbed == set()
 
 

@@ -97,8 +97,8 @@ def test_whatever_it_answers_is_samples_or_an_error(answer: dict[str, Any]) -> N
         ({"query": " "}, "expected PromQL"),
         ({"subject": "lustre"}, "expected an address"),
         ({"subject": "storage/{"}, "subject"),
-        ({"subject": "storage/{0}"}, "no label"),
-        ({"subject": "storage/{a.__class__}"}, "no label"),
+        ({"subject": "storage/{0}"}, "not a label"),
+        ({"subject": "storage/{a.__class__}"}, "not a label"),
     ],
 )
 def test_a_wrong_query_is_refused(facts: dict[str, str], why: str) -> None:

@@ -39,7 +39,7 @@ def test_an_item_is_stored_once_when_it_appears_and_once_when_it_is_over() -> No
     known.stored(first)
     assert known.changes([item()], [], NOW) == []
     (gone,) = known.changes([], [], NOW)
-    assert (gone.key, gone.ended_at, gone.outcome) == ("node/n1@100", NOW, "the node needs no operator any more")
+    assert (gone.key, gone.ended_at, gone.outcome) == ("node/n1@100", NOW, "the node no longer needs an operator")
     known.stored([gone])
     assert known.changes([], [], NOW) == []
 
@@ -104,7 +104,7 @@ def test_an_incident_that_becomes_part_of_a_group_has_not_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "outcome"), [(NOW - 60, "the job runs again"), (NOW - 86_400, "no one resolved it within a day")]
+    ("since", "outcome"), [(NOW - 60, "the job runs again"), (NOW - 86_400, "it was not resolved within a day")]
 )
 def test_a_dead_job_that_leaves_the_inbox(since: float, outcome: str) -> None:
     known = Known()

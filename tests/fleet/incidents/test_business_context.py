@@ -45,7 +45,7 @@ def test_a_good_one() -> None:
         ("due = 2026-12-01T00:00:00Z", "", "milestone[0].due: is missing"),
         ("horizon_hours = 12", "horizon_hours = true", "expected hours above 0"),
         ("horizon_hours = 12", "horizons = 12", "horizons: unknown key"),
-        ('facilities = "Dana, 555 0100"', "facilities = 5", "expected whom to call and how"),
+        ('facilities = "Dana, 555 0100"', "facilities = 5", "expected an on-call contact"),
         ("[prices]", "[prices", "not valid TOML"),
     ],
 )

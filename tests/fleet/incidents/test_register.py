@@ -60,7 +60,7 @@ def test_a_degraded_victim_is_not_even_chosen_last_and_judged_when_it_is_over() 
     simulated.says("n2", "gpu.clocks", "degraded")
     assert simulated.fleet.nodes["n2"].degraded_by == ""
     simulated.passes(5)
-    simulated.fleet.incidents.over("cdu/c2", simulated.now, "it is not found any more")
+    simulated.fleet.incidents.over("cdu/c2", simulated.now, "the finding is gone")
     simulated.passes(5)
     assert simulated.fleet.nodes["n2"].degraded_by == "gpu.clocks"
 
@@ -71,7 +71,7 @@ def test_degraded_by_a_symptom_again_and_again_is_no_repeat_offence() -> None:
         simulated.says("n1", "gpu.throttle", "degraded")
         _found(simulated)
         simulated.says("n1", "gpu.throttle", "pass")
-        simulated.fleet.incidents.over("cdu/c2", simulated.now, "it is not found any more")
+        simulated.fleet.incidents.over("cdu/c2", simulated.now, "the finding is gone")
         simulated.passes(5)
     node = simulated.fleet.nodes["n1"]
     assert node.stage is Stage.READY and not node.degradations
@@ -81,7 +81,7 @@ def test_what_still_fails_when_it_is_over_is_judged() -> None:
     simulated = SimulatedFleet()
     _found(simulated)
     simulated.says("n0", "gpu.temperature", "fail")
-    simulated.fleet.incidents.over("cdu/c2", simulated.now, "it is not found any more")
+    simulated.fleet.incidents.over("cdu/c2", simulated.now, "the finding is gone")
     simulated.passes(5)
     assert simulated.fleet.nodes["n0"].stage in (Stage.DRAINING, Stage.QUARANTINED)
 
@@ -125,11 +125,11 @@ def test_one_that_is_over_says_what_it_cost_and_projects_nothing() -> None:
     simulated = SimulatedFleet()
     loss = Loss(subject="job/llama", gpus=32.0, share_so_far=0.1, share_now=0.2)
     layers = (Layer(name="direct compute", so_far=305.0, if_it_goes_on=900.0, formula="", inputs=""),)
-    sentence = "cdu/c2: flow is low; it costs job llama 6.4 GPU-hours an hour; release moves by 3 h if it goes on"
+    sentence = "cdu/c2: flow is low; it costs job llama 6.4 GPU-hours an hour; release moves by 3 h if it continues"
     account = replace(ACCOUNT, losses=(loss,), bill=Bill(layers=layers, gpu_hours=41.0), sentence=sentence)
     simulated.fleet.found("cdu/c2", account, simulated.now)
-    simulated.fleet.incidents.over("cdu/c2", simulated.now, "it is not found any more")
+    simulated.fleet.incidents.over("cdu/c2", simulated.now, "the finding is gone")
     [over] = [one for one in simulated.fleet.incidents.take_changed() if one.state is IncidentState.CLOSED]
     assert "in 1 min it cost job llama 41 GPU-hours, 305 USD in all" in over.reason
-    assert over.reason.endswith("; it is not found any more") and "goes on" not in over.reason
+    assert over.reason.endswith("; the finding is gone") and "goes on" not in over.reason
     assert over.account is not None and over.reason.startswith(over.account.sentence)

@@ -58,7 +58,7 @@ def test_a_slow_rank_under_an_open_incident_is_not_to_be_evicted(site: Site):
     assert [one.incident for one in shown.slow] == ["node/n1/gpu/4"]
     [listed] = site.book.list(site.transaction(), ()).jobs
     assert (listed.reason, listed.incident) == (shown.reason, shown.incident)
-    site.fleet.incidents.over("node/n1/gpu/4", site.now, "it is not found any more")
+    site.fleet.incidents.over("node/n1/gpu/4", site.now, "the finding is gone")
     site.run(2, slow=SLOW, ratio=0.2)
     assert "evicting it" in site.show().reason and site.show().incident == ""
 

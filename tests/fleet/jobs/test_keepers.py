@@ -180,7 +180,7 @@ def test_a_node_that_is_not_received_leaves_its_ranks_unknown_and_is_no_proof_of
     site.now += 60.0
     kept = site.kept
     assert (kept.keepers, kept.stored_step) == (1, -1)
-    assert kept.troubles[0] == "the keepers of 2 of 4 ranks do not report: what they hold is not known"
+    assert kept.troubles[0] == "the keepers of 2 of 4 ranks do not report: their copies are unknown"
 
 
 def test_keepers_that_left_are_unknown_with_what_they_reported_last(site: Site):

@@ -87,7 +87,7 @@ def test_a_leader_that_slept_and_woke_can_change_nothing(woken: tuple[Store, int
         lambda: old.save_incidents([Incident(id="i1", opened=1.0, subject="node/n1")], first),
     ]
     for action in actions:
-        with pytest.raises(StaleEpoch, match=f"epoch {first} does not lead any more .*{second}"):
+        with pytest.raises(StaleEpoch, match=f"epoch {first} no longer leads .*{second}"):
             action()
     assert (new.nodes(), new.transitions(0.0), new.actions(), new.incidents()) == before
 

@@ -119,7 +119,7 @@ def test_only_who_claimed_an_action_says_how_it_ended_but_anyone_leading_may_aba
 def test_finishing_what_does_not_exist_or_not_finally_is_refused_in_one_sentence(store: Store, epoch: int) -> None:
     with pytest.raises(StoreError, match="action 77: no action has this number"):
         store.finish(77, Outcome.DONE, "", epoch, 1.0)
-    with pytest.raises(StoreError, match="claimed is no outcome"):
+    with pytest.raises(StoreError, match="claimed is not an outcome"):
         store.finish(77, Outcome.CLAIMED, "", epoch, 1.0)
 
 

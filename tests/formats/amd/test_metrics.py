@@ -40,7 +40,7 @@ def test_places_of_the_kernel_header() -> None:
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        (b"", "no gpu_metrics"),
+        (b"", "not a gpu_metrics"),
         (b"\x08\x00\x01\x09" + b"\0" * 4, "1.9"),
         (blob((1, 7))[:100], "has 100"),
         (b"\x08\x00\x01\x07" + b"\0" * 4, "too short"),

@@ -41,7 +41,7 @@ def test_lists_of_names_are_written_as_slurm_writes_them() -> None:
         ('[[edge]]\nkind = "cools"\nfrom = "cdu/a"\nto = "rack/r[1-"', "brackets"),
         ('[[edge]]\nkind = "cools"\nfrom = "cdu/a"\nto = "rack/b"\nvia = "x"', "'via' is not known"),
         ('[[edge]]\nkind = "cools"\nfrom = "loop/l1"\nto = "rack/b"', "loop/l1 is an orphan"),
-        ('[owners]\nplanet = "me"', "no known thing"),
+        ('[owners]\nplanet = "me"', "not a known thing"),
         ("[owners]\ncdu = 5", "expected a name"),
         ("owners = 5", "expected a table"),
         ("edge = 5", "expected [[edge]]"),

@@ -66,7 +66,7 @@ def test_the_gpu_that_asks_for_it_is_reset_and_the_driver_says_that_it_helped(ho
 def test_a_tool_that_says_yes_while_the_driver_says_no_is_not_believed(home: Path) -> None:
     outcome = perform(home)
     assert not outcome.ok
-    assert f"GPU {SICK} still asks for a reset" in outcome.reason
+    assert f"GPU {SICK} still requests a reset" in outcome.reason
     assert not (home / "state" / REPAIRS).exists()
 
 

@@ -19,7 +19,7 @@ def why_off(settings: Settings, stage: str = "bootstrap") -> str:
 
 
 def test_without_its_tool_it_is_left_out_and_says_so() -> None:
-    message = "/nowhere/dcgmi is not installed, and neither the configuration nor the manifest asks for it"
+    message = "/nowhere/dcgmi is not installed, and neither the configuration nor the manifest requests it"
     assert why_off(WITHOUT) == message
     asked = [question for question in questions(WITHOUT, "bootstrap") if not question.check.name.startswith("probe.")]
     assert [question.check.name for question in asked if question.off] == ["dcgm.diag"]
@@ -50,4 +50,4 @@ def test_a_pass_reports_what_it_was_not_asked() -> None:
     passed = Verdict(check="gpu.xid", rows=(Row("node/n1", Health.PASS),))
     assert coverage([passed]) == "1 checks"
     left = disabled(BY_NAME["dcgm.diag"], "dcgmi is not installed")
-    assert coverage([passed, left]) == "1 checks; not asked: dcgm.diag (dcgmi is not installed)"
+    assert coverage([passed, left]) == "1 checks; not run: dcgm.diag (dcgmi is not installed)"

@@ -155,7 +155,7 @@ def test_a_line_without_end_is_cut_and_said_so() -> None:
     assert (cut, max(map(len, bounded.split("\n")))) == (1, plain_text.LONGEST_LINE)
     found = judged(line)
     assert found.verdicts["gpu.xid"].health is Health.FAIL
-    assert "not judged" in found.verdicts["file.report"].summary()
+    assert "not evaluated" in found.verdicts["file.report"].summary()
 
 
 def test_a_document_on_one_line_stays_whole() -> None:

@@ -71,7 +71,7 @@ def test_who_does_not_come_is_distinguished() -> None:
 @pytest.mark.parametrize(("name", "key"), [("n2", "another"), ("n9", KEY), ("", KEY)])
 def test_a_other_is_not_let_in(name: str, key: str) -> None:
     place, port = gather("n2")
-    with pytest.raises(CannotMeet, match="is not who leads"):
+    with pytest.raises(CannotMeet, match="is not the leader"):
         come(name, port, key, tries=2)
     assert place.wait(0.0, quietly, never)["n2"].trouble
 

@@ -65,8 +65,8 @@ def test_every_promised_profile_is_there_and_well_formed():
         ('[x]\nphases = [{ do = "pause", seconds = -1 }]', "positive number"),
         ('[x]\nphases = [{ do = "beside", train = [] }]', "beside needs serve and train"),
         (BESIDE.format("{ do = 'fly' }"), "expected do = one of"),
-        (BESIDE.format("{ do = 'broadcast', mebibytes = 1, times = 1 }"), "by itself"),
-        (BESIDE.format("3"), "by itself"),
+        (BESIDE.format("{ do = 'broadcast', mebibytes = 1, times = 1 }"), "of a single device"),
+        (BESIDE.format("3"), "of a single device"),
         ("[x", "not valid TOML"),
     ],
 )

@@ -204,7 +204,7 @@ class Kubernetes:
 
     def _open(self, action: Action, node: KubernetesNode, dry_run: bool) -> ActionOutcome:
         if node.created is not None and node.created > (action.at if action.tested_at is None else action.tested_at):
-            return nothing_to_do(f"{node.name} registered anew after the test that this is about began")
+            return nothing_to_do(f"{node.name} registered again after its test began")
         by_hand = node.unschedulable and not node.closed_by_us
         stays = f"; the cordon of {node.name} was made by another and stays" if by_hand else ""
         if dry_run:
@@ -212,7 +212,7 @@ class Kubernetes:
         changed = self._change(node, marks.release)
         reported = self._notify(action, PASSED, k8s.note("", action.reason))
         if not (changed or reported.changed):
-            return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{reported.complaint}")
+            return nothing_to_do(f"no mark of ours closes {node.name}{stays}{reported.complaint}")
         return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{reported.complaint}")
 
     def _prefer(self, action: Action, node: KubernetesNode, dry_run: bool) -> ActionOutcome:

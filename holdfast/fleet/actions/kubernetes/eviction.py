@@ -20,7 +20,7 @@ class SentAway:
     @property
     def message(self) -> str:
         parts = [f"evicted {_named(self.evicted)}" if self.evicted else "", _held(self.held) if self.held else ""]
-        return "; ".join(part for part in parts if part) or "what ran there is ending"
+        return "; ".join(part for part in parts if part) or "its pods are ending"
 
 
 class Eviction:

@@ -80,7 +80,7 @@ class Mirror(Generic[T]):
                     self._lose_sight(f"{self._path}: {described(error)}")
                 self._stopping.wait(pause)
         finally:  # also after an internal error: a stale copy must not be shown
-            self._lose_sight(f"{self._path} is not watched any more")
+            self._lose_sight(f"{self._path} is no longer watched")
 
     def _lose_sight(self, why: str) -> None:
         with self._lock:

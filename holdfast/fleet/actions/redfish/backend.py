@@ -115,7 +115,7 @@ class Redfish:
         kind = next((one for one in (_FROM_OFF if off else self._settings.reset_types) if one in allowed), "")
         if not kind:
             return refused(
-                f"the BMC of {action.node} allows {', '.join(allowed) or 'no reset'}, which is not what we may use"
+                f"the BMC of {action.node} allows {', '.join(allowed) or 'no reset'}, but the configuration does not"
             )
         if dry_run:
             return would(f"post {kind} to {target} on the BMC of {action.node}, which is {system.get('PowerState')}")
@@ -134,7 +134,7 @@ class Redfish:
         fitting = [path for path in paths if not wanted or path.rstrip("/").rpartition("/")[2] == wanted]
         if len(fitting) != 1:
             ids = ", ".join(path.rstrip("/").rpartition("/")[2] for path in paths[:8])
-            raise NoAnswer(f"the BMC has {len(paths)} systems ({ids}); name the one that is meant", retryable=False)
+            raise NoAnswer(f"the BMC has {len(paths)} systems ({ids}); name one of them", retryable=False)
         return fitting[0]
 
     def _settle(self, bmc: RedfishSession, path: str, node: str, kind: str) -> ActionOutcome:

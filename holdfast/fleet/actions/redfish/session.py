@@ -36,7 +36,7 @@ class RedfishSession:
             reply = self.post(_SESSIONS, self._login)
             token = reply.headers.get("x-auth-token", "")
             if not token:
-                raise NoAnswer(f"{self._base} gave no session token; is basic authentication meant?", retryable=False)
+                raise NoAnswer(f"{self._base} gave no session token: use basic authentication?", retryable=False)
             self._headers["X-Auth-Token"] = token
             self._own_session = reply.headers.get("location", "").removeprefix(self._base)
         else:

@@ -163,10 +163,10 @@ class Slurm:
         self._commands.ask(*_update(node, state="drain", reason=note))
         after = self._again(node)
         if not after.drained:
-            return failed(f"{node.name} was asked to drain, but is {_words(after)}", retryable=True)
+            return failed(f"{node.name} was ordered to drain, but is {_words(after)}", retryable=True)
         if not after.ours:
             return nothing_to_do(f"{node.name} was drained at the same time by {_whose(after)}: {after.reason}")
-        jobs = "; what runs there finishes first" if after.busy else ""
+        jobs = "; running jobs finish first" if after.busy else ""
         return done(f"drained {node.name} with the note: {note}{jobs}")
 
     def _uncordon(self, action: Action, node: SlurmNode, dry_run: bool) -> ActionOutcome:

@@ -73,7 +73,7 @@ class SlurmCommands:
         for node in shown:
             if node.name == name:
                 return node
-        raise NoAnswer(f"scontrol show node {name} did not tell its state", retryable=True)
+        raise NoAnswer(f"scontrol show node {name} did not print its state", retryable=True)
 
     def nodes(self) -> list[SlurmNode]:
         """All nodes, by the first command that this version of Slurm supports; the choice is cached."""

@@ -92,7 +92,7 @@ def _controller(service: Service) -> Iterable[Metric]:
     seen: dict[tuple[str, ...], float] = {(name,): at for name, at in answered if at is not None}
     text = "When the scheduler last answered, in seconds since the epoch."
     yield gauge("holdfast_scheduler_answered_seconds", text, ("scheduler",), seen)
-    yield histogram("holdfast_controller_commit_seconds", "What deciding and committing a batch took.", board.commits)
+    yield histogram("holdfast_controller_commit_seconds", "Duration of deciding and committing a batch.", board.commits)
     yield histogram("holdfast_test_seconds", "How long full tests took, from their start to the answer.", board.tests)
     yield counter("holdfast_actions", "Actions that ended.", ("verb", "outcome"), board.outcomes)
     yield counter("holdfast_reports", "Reports taken from agents.", (), {(): board.counts["reports"]})

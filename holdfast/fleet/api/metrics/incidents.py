@@ -13,10 +13,10 @@ SECONDS_PER_HOUR = 3600.0
 _PROGRESS: tuple[tuple[str, str, Callable[[Bill], float]], ...] = (
     (
         "gpu_hours_per_hour",
-        "What an open incident costs the runs that it reaches, as measured.",
+        "Measured cost rate of an open incident for the affected runs.",
         lambda bill: bill.gpu_hours_per_hour,
     ),
-    ("gpu_hours", "What it has cost them so far.", lambda bill: bill.gpu_hours),
+    ("gpu_hours", "Cost of an open incident so far.", lambda bill: bill.gpu_hours),
     (
         "finish_shift_seconds",
         "By how much runs will end later.",

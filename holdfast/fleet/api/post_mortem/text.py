@@ -90,7 +90,7 @@ def _progress(bill: Found, over: bool) -> str:
     lost, shift = f"{bill['gpu_hours']:.4g} GPU-hours lost", bill["finish_shift_hours"]
     if over:
         return f"{lost}; the finish moved by {shift:.3g} h"
-    later = f"{bill['finish_shift_hours_if_it_goes_on']:.3g} h if it goes on"
+    later = f"{bill['finish_shift_hours_if_it_goes_on']:.3g} h if it continues"
     return f"{lost}, {bill['gpu_hours_per_hour']:.3g} more an hour; the finish moves by {shift:.3g} h, {later}"
 
 

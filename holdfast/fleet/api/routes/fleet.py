@@ -34,7 +34,7 @@ from holdfast.model.records import CredentialKind, PendingNode
 from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
-Most = Annotated[int, QueryParameter(ge=1, le=10_000, description="At most so many.")]
+Most = Annotated[int, QueryParameter(ge=1, le=10_000, description="Limit of the list.")]
 Since = Annotated[float, QueryParameter(ge=0, le=1e12, description="From this time on, in seconds since the epoch.")]
 Until = Annotated[float | None, QueryParameter(ge=0, le=1e12, description="Only those that had started by then.")]
 READ = {"right": "read"}

@@ -71,11 +71,11 @@ async def show_series(
             )
             if subject in found:
                 return made(subject, chosen, times, found, signals=signals or [chosen], source="prometheus", note="")
-            trouble = "Prometheus has nothing of it; "
+            trouble = "Prometheus has no data of it; "
         except (CannotRead, TooManyCalls) as error:
-            trouble = f"Prometheus could not be asked ({error}); "
+            trouble = f"Prometheus did not answer ({error}); "
     if watched is None or not chosen:
-        raise Problem(404, f"{trouble}nothing is measured of {subject[:80]!r}: GET /v1/series/subjects lists what is")
+        raise Problem(404, f"{trouble}{subject[:80]!r} has no signals: GET /v1/series/subjects lists subjects")
     return _from_window(watched, subject, chosen, signals, (until - seconds, until), points, trouble)
 
 

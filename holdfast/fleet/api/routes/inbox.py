@@ -20,12 +20,12 @@ from holdfast.fleet.inbox.next_step import values
 from holdfast.fleet.inbox.states import ItemCommand, ItemState, ItemView
 from holdfast.model.inbox import ItemNote
 
-Points = Annotated[int, QueryParameter(ge=2, le=1_000, description="At most so many samples.")]
+Points = Annotated[int, QueryParameter(ge=2, le=1_000, description="Limit of samples.")]
 Only = Annotated[ItemState | None, QueryParameter(description="Only items in this state.")]
 Owner = Annotated[str, QueryParameter(description="Only items of this team.")]
 Assignee = Annotated[str, QueryParameter(description="Only items that are assigned to this person.")]
 PastHours = Annotated[
-    float, QueryParameter(ge=0, le=24 * 90, description="Also items that ended in the last so many hours.")
+    float, QueryParameter(ge=0, le=24 * 90, description="Also items that ended within this number of hours.")
 ]
 
 
@@ -69,7 +69,7 @@ async def show_item(service: ServiceDep, key: FromPath[str]) -> ItemDetail:
     found = next((one for one in await service.inbox() if one.key == wanted), None)
     found = found or await service.past_item(wanted)
     if found is None:
-        raise Problem(404, f"no item of the inbox is {wanted[:120]!r}; GET /v1/inbox lists what is open")
+        raise Problem(404, f"no item of the inbox is {wanted[:120]!r}; GET /v1/inbox lists the open items")
     notes = await asyncio.to_thread(service.store.item_notes, wanted)
     return ItemDetail(item=found, notes=tuple(notes))
 

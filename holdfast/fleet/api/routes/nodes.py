@@ -125,7 +125,7 @@ ROUTES = [
     node_history,
     forget_node,
     *operator_actions.ROUTES,
-    _operator_route(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
+    _operator_route(EventKind.QUARANTINE, "Take a node out of service; running jobs finish first."),
     _operator_route(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
     _operator_route(EventKind.RETEST, "Test a node in full before anything runs there again."),
     _operator_route(EventKind.REMOVE, "Take a node out of the fleet until it is released."),

@@ -212,7 +212,7 @@ class Enrolled:
     """Shown this once; the controller stores only its hash."""
     expires: float
     pending: bool = False
-    """The node waits to be vouched for by the scheduler or an operator; until then its reports are not taken."""
+    """The node waits for approval by the scheduler or an operator; until then its reports are not taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class InboxService:
         over = await self._service.past_item(key)
         if over is not None and action is ItemAction.COMMENT:
             return over
-        what = "it is over and takes only comments" if over is not None else "GET /v1/inbox lists what is open"
+        what = "it is over and takes only comments" if over is not None else "GET /v1/inbox lists the open items"
         raise Problem(404, f"no item of the inbox is {key[:120]!r}: {what}")
 
     async def past(self, hours: float) -> list[ItemView]:

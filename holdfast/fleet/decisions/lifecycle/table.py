@@ -38,7 +38,7 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     (_S.CLEANING, _H.CLEANED): Move(_S.TESTING, (_V.RETEST,), "clean; tested before the next workload"),
     (_S.CLEANING, _H.FAILED): Move(_S.QUARANTINED, (), "failed while being cleaned"),
     (_S.DRAINING, _H.JOB_ENDED): Move(_S.DRAINING, (), "a workload ended while draining"),
-    (_S.DRAINING, _H.EMPTIED): Move(_S.QUARANTINED, (), "nothing runs here any more"),
+    (_S.DRAINING, _H.EMPTIED): Move(_S.QUARANTINED, (), "the node is empty"),
     (_S.QUARANTINED, _H.NEXT_REPAIR): Move(_S.RESETTING, (), "the next repair step"),
     (_S.QUARANTINED, _H.RELEASE): Move(_S.TESTING, (_V.RETEST,), "released by an operator; tested first"),
     (_S.QUARANTINED, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a retest was requested"),

@@ -209,5 +209,5 @@ def _trouble_after(settings: Settings, node: str, gpus: Sequence[int]) -> str:
         if lost.get(gpu(node, number)) != 0.0:
             return f"GPU {number} does not answer"
         if gpu(node, number) in needs:
-            return f"GPU {number} still asks for a reset"
+            return f"GPU {number} still requests a reset"
     return ""

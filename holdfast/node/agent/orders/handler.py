@@ -150,7 +150,7 @@ class OrderHandler:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            log.warning("%s: %s; what was done is remembered in memory only", self._path, error.strerror)
+            log.warning("%s: %s; finished orders are kept in memory only", self._path, error.strerror)
             return False
         return True
 

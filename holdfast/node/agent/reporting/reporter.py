@@ -193,7 +193,7 @@ class Reporter:
         except (ValueError, OverflowError) as error:
             if len(changes) + len(events) + len(outcomes) <= 1:
                 threads.process.failed(UNREPORTED, error)
-                log.error("a report is given up: %s", error)
+                log.error("a report is dropped: %s", error)
                 return
             for change in changes:
                 self._spool_report(now, changes=[change])
@@ -257,7 +257,7 @@ class Reporter:
         elif answer.status in BAD_REPORT and len(sent) > 1:
             self._one_by_one = True  # one report is invalid; the others must not wait for it
         elif answer.status in BAD_REPORT:
-            log.error("report %d was refused and is given up: %s", sent[0].seq, answer.message)
+            log.error("report %d was refused and is dropped: %s", sent[0].seq, answer.message)
             self._spool.give_up(sent)
         else:
             self._wait(f"the controller refused our reports: {answer.message}")
@@ -298,7 +298,7 @@ class Reporter:
         if reported.dropped:
             log.warning("the controller dropped %d events or subjects that are not of this node", reported.dropped)
         if reported.resend_all:
-            log.warning("the controller lacks earlier reports of ours; every verdict is reported anew")
+            log.warning("the controller lacks earlier reports of ours; every verdict is reported again")
             self.add(self._verdicts())
         if reported.renew:
             self._renew()

@@ -258,7 +258,7 @@ class Spool:
                 break
             gone.append(entry)
             excess -= entry.length
-        log.warning("the spool is full: %d reports given up", len(gone))
+        log.warning("the spool is full: %d reports dropped", len(gone))
         self.give_up(gone)
         self._compact()
 

@@ -135,7 +135,7 @@ def _saturated(window: Window, port: Subject) -> list[str]:
     """Counters that reached their maximum and no longer show new errors."""
     found = {name: window.number(port, name) for name in (_LINK_DOWNED, *(rule.signal for rule in _RULES))}
     return [
-        f"{_plain(name)} stands at {value:.0f}, its maximum: it stops counting until it is cleared (perfquery -R)"
+        f"{_plain(name)} is at {value:.0f}, its maximum: it stops counting until it is cleared (perfquery -R)"
         for name, value in found.items()
         if value is not None and nics.is_saturated(name, value)
     ]

@@ -44,7 +44,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         passed_once = found.health is Health.PASS and _seen_once(window, port)
         rows.append(replace(found, reason=_ONE_READING) if passed_once else found)
     if not rows and not expected_ports(window) and (idle := window.values("port_up")):
-        why = f"none of {len(idle)} ports was ever up: list those that should be in the manifest"
+        why = f"none of {len(idle)} ports was ever up: list the expected ones in the manifest"
         rows.append(Row(window.node, Health.UNKNOWN, reason=why))
     return Verdict(rows=tuple(rows), evidence=_evidence(window), remedy=_remedy(window, rows, sorted(lost)))
 
@@ -162,7 +162,7 @@ def _evidence(window: Window) -> tuple[str, ...]:
             )
         downed = window.number(port, "port_link_downed_total")
         if downed is not None and nics.is_saturated("port_link_downed_total", downed):
-            notes.append(f"{local_name(port)}: link_downed stands at {downed:.0f} and does not count further")
+            notes.append(f"{local_name(port)}: link_downed is at {downed:.0f} and does not count further")
     if window.number(window.node, "port_ledger_writable") == 0:
         notes.append(f"outages are kept in memory only: {window.why_absent(window.node, 'port_ledger_file')}")
     return tuple(notes)

@@ -15,7 +15,7 @@ ACTION = "gpu_recovery_action"
 RESET_REQUIRED = "gpu_reset_required"
 NONE = 0
 _ACTIONS = {
-    1: (Health.FAIL, "a GPU reset", "stop what runs on it, then reset the GPU (nvidia-smi -r)"),
+    1: (Health.FAIL, "a GPU reset", "stop its processes, then reset the GPU (nvidia-smi -r)"),
     2: (Health.FAIL, "a reboot of the node", "drain and reboot the node"),
     3: (Health.DEGRADED, "peer-to-peer traffic to be drained", "let the jobs on this GPU end, then run them elsewhere"),
     4: (Health.FAIL, "a drain and a GPU reset", "drain the node, then reset the GPU (nvidia-smi -r)"),

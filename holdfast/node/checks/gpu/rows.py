@@ -14,7 +14,7 @@ RETIRED_PENDING = "gpu_retired_pages_pending"
 RESET = "when its work has ended, reset the GPU, so that the spare row takes over"
 RETIRE = "when its work has ended, reset the GPU, so that the driver takes the bad page out of use"
 RETIRE_AGAIN = "drain the node and reset the GPU, so that the driver can retire the page; if it fails again, replace it"
-REPLACE = "drain the node and replace the GPU: its memory cannot be repaired any more"
+REPLACE = "drain the node and replace the GPU: its memory can no longer be repaired"
 WATCH = "run the memory test at the next free moment and plan a replacement"
 
 

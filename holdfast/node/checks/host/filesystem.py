@@ -71,7 +71,7 @@ CHECK = Check(
     reads=("mount_free_ratio", "mount_read_only"),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="free space or inodes: delete what ended jobs left there",
+    remedy="free space or inodes: delete files that ended jobs left there",
     owner="platform",
     limits={"min_free_ratio": 0.05, "fail_free_ratio": 0.01},
 )

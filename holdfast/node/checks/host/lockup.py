@@ -14,7 +14,7 @@ _KERNEL = "panic"  # it continued after an oops, possibly with locks that are ne
 _TASK = ("hung_task", "rcu_stall")
 
 
-REBOOT = "drain the node and reboot it: the kernel may hold locks for ever; report the stack in the kernel log"
+REBOOT = "drain the node and reboot it: the kernel may hold locks forever; report the stack in the kernel log"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -50,7 +50,7 @@ CHECK = Check(
     event_kinds=(*_PROCESSOR, _KERNEL, *_TASK),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="find what the stack in the kernel log waits for (storage, driver); reboot if the hang does not end",
+    remedy="the stack in the kernel log shows the wait (storage, driver): repair that; reboot if the hang does not end",
     owner="platform",
     span=86400.0,
     limits={"forget_seconds": 3600.0},

@@ -42,7 +42,7 @@ CHECK = Check(
     reads=("host_processes_stuck", "host_process_stuck_seconds", "host_processes_zombie"),
     judge=judge,
     failure_class=FailureClass.CRASH,
-    remedy="read the process's kernel stack (/proc/PID/stack) for what it waits for: storage or driver; then reboot",
+    remedy="read the process's kernel stack (/proc/PID/stack) to see if it waits for storage or a driver; then reboot",
     owner="platform",
     limits={"max_stuck_seconds": 300.0, "max_zombies": 200.0},
 )

@@ -61,7 +61,7 @@ def _flight_recorder(window: Window, subject: Subject) -> str:
     entries = window.number(subject, "job_flight_recorder_entries")
     if entries:
         return ""
-    how = "is off" if entries == 0 else "was not switched on, and only the newest PyTorch does so by itself"
+    how = "is off" if entries == 0 else "was not switched on, and only the newest PyTorch switches it on by default"
     value = _TUNED["TORCH_NCCL_TRACE_BUFFER_SIZE"]
     return f"the Flight Recorder {how}: TORCH_NCCL_TRACE_BUFFER_SIZE={value}"
 

@@ -87,7 +87,7 @@ def _who(window: Window, slow: list[Excess]) -> str:
 
 
 def _because(window: Window, one: Excess) -> str:
-    return f", {_known(window, one) or 'no hardware signal tells why'}"
+    return f", {_known(window, one) or 'no hardware signal gives the reason'}"
 
 
 def _known(window: Window, one: Excess) -> str:

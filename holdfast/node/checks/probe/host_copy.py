@@ -22,7 +22,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _judge_one(window: Window, path: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(path, WRONG):
-        return wrong(path, bad, "what came back is not what was sent")
+        return wrong(path, bad, "the returned data differs from the sent data")
     label = path.rpartition("-")[2].removeprefix("gpu")
     model = model_of(window, f"{window.node}/gpu/{label}")
     floor = limits["min_share_of_link"] * link_rate(model) if model else 0.0

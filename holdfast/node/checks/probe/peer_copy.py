@@ -19,7 +19,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _judge_one(window: Window, path: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(path, WRONG):
-        return wrong(path, bad, "what arrived is not what was sent")
+        return wrong(path, bad, "the received data differs from the sent data")
     return speed(window, path, SPEED, 0.0, limits)
 
 

@@ -102,7 +102,7 @@ def _places(nodes: Any, origin: str) -> FabricMap:
     try:
         return FabricMap({str(one["name"]): str(one["place"]["leaf"]) for one in nodes if one["place"].get("leaf")})
     except (TypeError, KeyError, AttributeError):
-        raise Refusal(f"--topology {origin}: expected what `holdfast node list --json` prints") from None
+        raise Refusal(f"--topology {origin}: expected the output of `holdfast node list --json`") from None
 
 
 def _file(path: str, adaptive: bool) -> FabricMap:

@@ -62,7 +62,7 @@ def _parts(phase: dict[str, Any], place: str) -> list[dict[str, Any]]:
     parts = [part for one in both for part in one or ()]
     shared = next((part for part in parts if not isinstance(part, dict) or part.get("do") in SHARED), None)
     if shared is not None:
-        raise ProfileError(f"{place}: {BESIDE}: expected phases that a device does by itself, found {shared!r}")
+        raise ProfileError(f"{place}: {BESIDE}: expected phases of a single device, found {shared!r}")
     return parts
 
 

@@ -155,7 +155,7 @@ def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: 
             _keep_alive(connection)
             return connection
         except (OSError, ValueError, CannotMeet) as error:
-            why = f"{master}:{port} is not who leads ({error})"
+            why = f"{master}:{port} is not the leader ({error})"
             hang_up(connection)
             time.sleep(POLL_SECONDS)
     raise CannotMeet(f"no peer answered at {master}:{port} within {seconds:.0f} s: {why}")

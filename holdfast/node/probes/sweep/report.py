@@ -47,13 +47,11 @@ def finding(named: Named, datagrams: Sequence[Datagrams], busy: Mapping[str, tup
         own, usual = (100 * share for share in busy[name])
         cause = "busy CPU"
         evidence.append(
-            f"its worker waited {own:.0f} % of the time for a CPU, the others {usual:.0f} %: end what runs there"
+            f"its worker waited {own:.0f} % of the time for a CPU, the others {usual:.0f} %: end its other processes"
             " and probe again"
         )
     if named.suspect.same_as:
-        evidence.append(
-            f"no other host was measured over {', '.join(named.suspect.same_as)}: that may be meant as well"
-        )
+        evidence.append(f"no other host was measured over {', '.join(named.suspect.same_as)}: it may be the cause too")
     return SweepFinding(part, kind, round(named.suspect.confidence, 4), tuple(evidence), cause)
 
 

@@ -24,7 +24,7 @@ NVML_ERRORS: tuple[type[Exception], ...] = (
 LIST_AGAIN_SECONDS = 300.0
 LIST_SECONDS = 2.0  # timeout for the identity of a GPU
 HANGS = "a call to this GPU has not returned"
-LOST = "the GPU is lost: the driver cannot reach it any more"
+LOST = "the GPU is lost: the driver can no longer reach it"
 
 NOT_THE_GPU = (None, nvml.NVML_ERROR_NO_PERMISSION, nvml.NVML_ERROR_RESET_REQUIRED, nvml.NVML_ERROR_UNINITIALIZED)
 """Errors that say nothing against the GPU, or have a check of their own."""
@@ -37,7 +37,7 @@ _BLIND = {
         "the NVIDIA driver library and the loaded kernel driver have different versions: "
         "finish the driver update (reboot or reload the driver), then restart the agent"
     ),
-    nvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the NVIDIA driver library is too old to be asked",
+    nvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the NVIDIA driver library is too old",
 }
 
 

@@ -51,7 +51,7 @@ def _from_kernel() -> ClockState | str:
     except (OSError, AttributeError):
         return "this system's C library has no adjtimex to ask the kernel's clock with"
     if returned < 0:
-        return f"the kernel refuses to tell its clock state: {os.strerror(ctypes.get_errno())}"
+        return f"the kernel refuses to report its clock state: {os.strerror(ctypes.get_errno())}"
     return from_kernel(returned, timex.status, timex.offset, timex.maxerror)
 
 

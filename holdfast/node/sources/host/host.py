@@ -158,7 +158,7 @@ class HostSource:
             builder.add(self._node, "host_memory_total_bytes", total)
             builder.add(self._node, "host_memory_available_ratio", available / total)
         else:
-            builder.miss(self._node, f"{self._proc}/meminfo does not tell the memory", *_MEMORY)
+            builder.miss(self._node, f"{self._proc}/meminfo does not report the memory", *_MEMORY)
         return builder
 
     def _kernel(self) -> ReadingBuilder:

@@ -61,7 +61,7 @@ def _read_room(builder: ReadingBuilder, about: Subject, path: str, way: str) -> 
     if room.f_blocks:
         builder.add(about, "mount_free_ratio", room.f_bavail / room.f_blocks)
     else:
-        builder.miss(about, "the file system does not tell its size", "mount_free_ratio")
+        builder.miss(about, "the file system does not report its size", "mount_free_ratio")
     if room.f_files:
         builder.add(about, "mount_inodes_free_ratio", room.f_favail / room.f_files)
     else:

@@ -50,4 +50,4 @@ def _read(file: Path) -> Dump | str:
     except OSError as why:
         return f"{file}: {why.strerror or why}"
     except MemoryError:
-        return f"{file}: it asks for more memory than a dump can need"
+        return f"{file}: it requests more memory than a dump can need"

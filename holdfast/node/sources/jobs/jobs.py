@@ -225,7 +225,7 @@ def _report(where: Subject, job: _Job, signals: list[Signal], absent: dict[tuple
         "job_nccl_ib_hca": (settings.get("NCCL_IB_HCA", ""), unread),
         "job_nccl_version": (
             next((process.version for process in job.processes.values() if process.version), ""),
-            "no mapped library tells its NCCL version",
+            "no mapped library contains the NCCL version",
         ),
     }
     for name, (text, why) in texts.items():

@@ -160,42 +160,40 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--job", required=True)
     parser.add_argument("--dir", required=True, help="the job's folder on the storage that all nodes share")
-    parser.add_argument(
-        "--storage", default="", help="where steps are stored: a folder or an fsspec URL; --dir if not given"
-    )
+    parser.add_argument("--storage", default="", help="target for steps: a folder or an fsspec URL; default: --dir")
     parser.add_argument("--keep", type=int, default=STEPS_KEPT, help="whole steps that stay in storage")
-    parser.add_argument("--keep-every", type=int, default=0, help="multiples of this step stay in storage for ever")
+    parser.add_argument("--keep-every", type=int, default=0, help="multiples of this step stay in storage forever")
     parser.add_argument("--node", default=node_name())
     parser.add_argument(
-        "--listen", default="", help="HOST:PORT for other keepers; the address towards MASTER_ADDR if not given"
+        "--listen", default="", help="HOST:PORT for other keepers; default: the address towards MASTER_ADDR"
     )
     parser.add_argument(
-        "--memory-bytes", type=int, default=0, help="at most so much for copies; half of the free memory if not given"
+        "--memory-bytes", type=int, default=0, help="limit of memory for copies; default: half of the free memory"
     )
-    parser.add_argument(
-        "--bytes-per-second", type=float, default=0.0, help="at most so fast to partners; 0 is as fast as it goes"
-    )
+    parser.add_argument("--bytes-per-second", type=float, default=0.0, help="rate limit to partners; 0: none")
     parser.add_argument(
         "--replica-seconds",
         type=float,
         default=REPLICA_SECONDS,
-        help="a copy is sent to partners over half of the time between two saves, and at most so long; one that is "
-        "twice as old no longer yields to training. 0 sends at once",
+        help="time limit for a copy to partners, which takes half of the time between two saves; a copy that is twice "
+        "as old no longer yields to training. 0 sends at once",
     )
     parser.add_argument(
         "--storage-bytes-per-second",
         type=float,
         default=0.0,
-        help="at most so fast to storage, over several shards; 0 is as fast as it goes. A flush is not held up",
+        help="rate limit to storage, averaged over several shards; 0: none. A flush ignores it",
     )
-    parser.add_argument("--linger-seconds", type=float, default=LINGER_SECONDS, help="end after so long without a rank")
+    parser.add_argument(
+        "--linger-seconds", type=float, default=LINGER_SECONDS, help="end after this many seconds without a rank"
+    )
     parser.add_argument(
         "--orphan-seconds",
         type=float,
         default=ORPHAN_SECONDS,
-        help="end after so long without a rank once the `holdfast run` above has ended",
+        help="end after this many seconds without a rank once the `holdfast run` above has ended",
     )
-    parser.add_argument("--flush-seconds", type=float, default=FLUSH_SECONDS, help="at most so long for the last flush")
+    parser.add_argument("--flush-seconds", type=float, default=FLUSH_SECONDS, help="time limit of the last flush")
     return parser.parse_args()
 
 

@@ -103,7 +103,7 @@ ALL = (
         "gpu.nvlink", "restart_excluding", "pci/0000:85:00.0", ("n21",),
     ),
     Incident(
-        "gsp_timeout", "a GPU's system processor does not answer any more; monitors hang with it",
+        "gsp_timeout", "a GPU's system processor no longer answers; monitors hang with it",
         {
             "train.log": [*megatron(1200, 6, 0), *_waiting(0, 2, 3)],
             "n06/dmesg.log": [

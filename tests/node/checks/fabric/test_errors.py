@@ -273,7 +273,7 @@ def test_packets_in_order_are_not_reported_of() -> None:
 
 def test_a_link_downed_counter_at_its_maximum_is_reported() -> None:
     at_rest = ask("port_link_downed_total", (0, 255), (600, 255), beside="port_symbol_error_total")
-    assert any("link_downed stands at 255, its maximum" in line for line in at_rest.evidence)
+    assert any("link_downed is at 255, its maximum" in line for line in at_rest.evidence)
     assert "link_downed" in at_rest.rows[0].reason
     below = ask("port_link_downed_total", (0, 254), (600, 254), beside="port_symbol_error_total")
     assert not any("link_downed" in line for line in below.evidence)

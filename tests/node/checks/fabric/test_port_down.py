@@ -442,7 +442,7 @@ def test_ports_that_were_never_up_are_counted() -> None:
             Reading(source="infiniband", at=NOW, signals=[Signal(port, name, value) for name, value in idle.items()])
         )
     verdict = CHECK(history.window(NOW, 600))
-    assert verdict.summary() == "n1: none of 2 ports was ever up: list those that should be in the manifest"
+    assert verdict.summary() == "n1: none of 2 ports was ever up: list the expected ones in the manifest"
 
 
 def test_one_idle_port_beside_one_that_is_expected_leaves_the_node_judged() -> None:

@@ -50,7 +50,7 @@ def test_a_newer_driver_that_does_not_report_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("action", "words", "remedy"),
     [
-        (1, "a GPU reset", "stop what runs on it"),
+        (1, "a GPU reset", "stop its processes"),
         (2, "a reboot of the node", "drain and reboot the node"),
         (3, "peer-to-peer traffic to be drained", "let the jobs on this GPU end"),
         (4, "a drain and a GPU reset", "drain the node, then reset"),

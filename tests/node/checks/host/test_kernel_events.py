@@ -280,4 +280,4 @@ def test_after_an_oops_a_node_is_rebooted_and_a_hang_is_looked_into_first() -> N
     oops, hang = "Oops: 0000 [#1] SMP NOPTI", "INFO: task python:41001 blocked for more than 120 seconds."
     assert judged(host_lockup.CHECK, oops).remedy.startswith("drain the node and reboot")
     assert judged(host_lockup.CHECK, hang, oops).remedy.startswith("drain the node and reboot")
-    assert judged(host_lockup.CHECK, hang).remedy.startswith("find what")
+    assert judged(host_lockup.CHECK, hang).remedy.startswith("the stack in the kernel log")

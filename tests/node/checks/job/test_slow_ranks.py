@@ -225,7 +225,7 @@ def test_a_node_is_named_as_one_only_if_all_of_it_is_slow():
     assert "rank 24 = node n3 GPU 0" in some
     assert "with its" not in some
     single = CHECK(Ranks(16, per_node=1).look(lambda rank: 1.2 if rank == 3 else 1.0, 6).window()).summary()
-    assert "rank 3 = node n3 GPU 0, no hardware signal tells why" in single
+    assert "rank 3 = node n3 GPU 0, no hardware signal gives the reason" in single
 
 
 def test_a_row_reports_where_a_rank_is_and_by_how_much_it_is_slow():

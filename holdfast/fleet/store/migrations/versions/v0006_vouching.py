@@ -1,4 +1,4 @@
-"""Join tokens bound to names and networks, nodes that wait to be vouched for, tokens of a job's own nodes, and actions
+"""Join tokens bound to names and networks, nodes that wait for approval, tokens of a job's own nodes, and actions
 that may have run."""
 
 import sqlalchemy as sa
