@@ -10,6 +10,7 @@ from holdfast.formats.job.text_lines import is_logged, is_prose
 
 SAMPLE_BYTES = 16_384
 _LONGEST = 400
+_FENCE = b"```"
 _LEAST_PROSE = 0.25  # least share of sentences in a document; the rest is lists, tables and examples
 _SOME_PROSE = 0.1  # least share in a manual, whose other lines are markup and examples
 _MANUAL = 0.5
@@ -31,6 +32,8 @@ _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
     r"\b(?:I(?= (?!have for|would|recommend|suggest)[a-z])|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)"
     r"|[Oo]ur (?:cluster|job|run|training|code|node|log)s?)\b"
+    r"|^(?![^\n]{0,200}\b(?:[Ii]f|[Ww]hen|may|might|can|could|should|you|example)\b)"
+    r"[^\n]{5,200}\b(?:this|following) (?:error|exception|traceback|output)(?: message)?:\s{0,4}`{3}"
     r"|#+ \W{0,4}(?:Describe the bug|Actual|Expected|Steps to|System [Ii]nfo|Your current|What happened|Observed"
     r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
     re.MULTILINE,
@@ -84,7 +87,11 @@ def is_explained(text: bytes) -> bool:
 
 
 def _lines(text: bytes) -> list[JobLine]:
-    return [decode(raw[:_LONGEST]) for raw in text.split(b"\n") if raw.strip()]
+    """The lines that are not empty, without the marks of a block of code that holds all of them."""
+    raw = [one[:_LONGEST] for one in text.split(b"\n") if one.strip()]
+    if len(raw) > _FEW and raw[0].startswith(_FENCE) and not any(one.startswith(_FENCE) for one in raw[1:-1]):
+        raw = raw[1:-1] if raw[-1].startswith(_FENCE) else raw[1:]
+    return [decode(one) for one in raw]
 
 
 def _is_mostly_logged(lines: list[JobLine]) -> bool:
