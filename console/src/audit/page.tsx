@@ -1,4 +1,4 @@
-/** Who asked for what, and what came of it. */
+/** The audit log: requests with their caller and outcome. */
 
 import type { AuditEntry } from "../api";
 import { ask, now, session } from "../live/session";

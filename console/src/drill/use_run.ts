@@ -10,7 +10,7 @@ export interface Watched {
   trouble: string;
 }
 
-/** Follows the run that is played, from its beginning; `id` tells one run from the next. */
+/** Follows the current run from its beginning; `id` identifies a run. */
 export function useRun(id: number | null): Watched {
   const [watched, set] = useState<Watched>({ run: null, outcome: null, trouble: "" });
   useEffect(() => {

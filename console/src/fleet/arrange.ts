@@ -20,9 +20,9 @@ export interface Arrangement {
   xs: Float32Array;
   ys: Float32Array;
   at: Map<string, number>;
-  /** Groups have their names above them; where there is no room for that, they do not. */
+  /** Whether groups have their names above them; without room they have none. */
   labelled: boolean;
-  /** What the groups are: rack, leaf, pool. */
+  /** The key of the groups: rack, leaf, pool. */
   by: string;
 }
 
@@ -62,7 +62,7 @@ export function groupNodes(nodes: Iterable<NodeView>, by: string): Named[] {
   return homeless ? [...sorted, [`no ${by}`, homeless]] : sorted;
 }
 
-/** What nodes can be grouped by: their pool, and whatever the fleet says nodes share. */
+/** Keys by which nodes can be grouped: their pool, and the keys of their places. */
 export function groupings(nodes: Iterable<NodeView>): string[] {
   const kinds = new Set<string>();
   for (const node of nodes) Object.keys(node.place).forEach((kind) => kinds.add(kind));
@@ -76,7 +76,7 @@ function columnsOf(count: number, label: string, pitch: number, width: number, l
   const ideal = Math.min(widest, Math.max(forLabel, Math.ceil(Math.sqrt(count * (pitch > 12 ? 2.5 : 1)))));
   if (ideal > widest * FILLS_A_LINE) return Math.min(widest, Math.max(forLabel, count));
   const empty = (columns: number): number => Math.ceil(count / columns) * columns - count;
-  // A full rectangle reads better than a ragged one: up to a half wider, if that leaves fewer gaps.
+  // A full rectangle is easier to read than a ragged one: it may be up to a half wider if that leaves fewer gaps.
   let best = ideal;
   for (let columns = ideal + 1; columns <= Math.min(widest, ideal * 1.5); columns++) {
     if (empty(columns) < empty(best)) best = columns;
@@ -84,7 +84,7 @@ function columnsOf(count: number, label: string, pitch: number, width: number, l
   return best;
 }
 
-/** What stays free between two cells. */
+/** Gap between two cells. */
 export function gapOf(pitch: number): number {
   return Math.max(1, Math.round(pitch * 0.12));
 }
@@ -112,7 +112,7 @@ function labelHeight(labelled: boolean): number {
   return labelled ? LABEL_HEIGHT : 0;
 }
 
-/** With names a fleet is easier to read, so smaller cells are taken for them; below this size the names go first. */
+/** Names make a fleet easier to read, so cells get smaller for them; below this size the names are left out first. */
 const SMALLEST_LABELLED_PITCH = 7;
 
 interface Fit {
@@ -120,7 +120,7 @@ interface Fit {
   labelled: boolean;
 }
 
-/** The largest cells with which everything is seen at once; `zoom` steps away from there. */
+/** The largest cells that show all nodes at once; `zoom` changes the size in steps. */
 export function fitting(groups: readonly Named[], room: Room, zoom: number): Fit {
   const fit = (labelled: boolean, least: number): number =>
     PITCHES.findIndex((pitch) => pitch >= least && placeGroups(groups, pitch, room.width, labelled).height <= room.height);
@@ -147,7 +147,7 @@ export function arrange(groups: readonly Named[], room: Room, zoom = 0, by = "ra
   return { pitch, height, groups: placed, names, xs, ys, at: new Map(names.map((name, i) => [name, i])), labelled, by };
 }
 
-/** The node under a point, or -1. Groups are few against nodes, so they are looked through first. */
+/** The node under a point, or -1. It searches the groups first, because there are fewer of them. */
 export function hit(arrangement: Arrangement, x: number, y: number): number {
   const { pitch, labelled } = arrangement;
   for (const group of arrangement.groups) {
@@ -163,7 +163,7 @@ export function hit(arrangement: Arrangement, x: number, y: number): number {
 
 export type Key = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown" | "Home" | "End";
 
-/** Sideways in reading order; up and down to the nearest cell that lies there. */
+/** Left and right in reading order; up and down to the nearest cell. */
 export function move(arrangement: Arrangement, from: number, key: Key): number {
   const last = arrangement.names.length - 1;
   if (last < 0) return -1;
@@ -175,7 +175,7 @@ export function move(arrangement: Arrangement, from: number, key: Key): number {
   return nearest(arrangement, from, key === "ArrowDown" ? 1 : -1);
 }
 
-/** A cell straight below the gap of a label is nearer than one a line lower in the neighbouring block. */
+/** A cell directly below a label is nearer than a lower one in the neighbouring block. */
 function nearest({ xs, ys }: Arrangement, from: number, direction: 1 | -1): number {
   const [x, y] = [xs[from] ?? 0, ys[from] ?? 0];
   let [best, bestDistance] = [from, Infinity];

@@ -1,4 +1,4 @@
-/** What the filter field means: every word must be found; `key:value` looks in one place only. */
+/** Parses the filter: every word must occur; `key:value` searches one field only. */
 
 import type { NodeView } from "../api";
 
@@ -18,7 +18,7 @@ function fields(node: NodeView): Record<string, string> {
   };
 }
 
-/** Words of which whole values are meant, so that `rack:r1` is not r10 too. */
+/** Keys whose whole values must match, so that `rack:r1` does not match r10. */
 function matchesWord(word: string): Matches {
   const [, key, value] = /^([a-z_]+):(.+)$/.exec(word) ?? [];
   if (key && value) {
@@ -36,7 +36,7 @@ export function filterFrom(text: string): Matches | null {
   return words.length === 0 ? null : (node) => words.every((matches) => matches(node));
 }
 
-/** Add the word, or take it out when it is there: what a click on a legend entry does. */
+/** Add the word, or remove it if it is there: the effect of a click on a legend entry. */
 export function toggleWord(text: string, word: string): string {
   const words = text.split(/\s+/).filter(Boolean);
   return (words.includes(word) ? words.filter((one) => one !== word) : [...words, word]).join(" ");

@@ -6,7 +6,7 @@ import { go, route } from "../shell/route";
 import { gapOf, hit, move, type Arrangement, type Key } from "./arrange";
 import { Sheet } from "./sheet";
 
-/** The node that has the keyboard cursor. By name, so that the cursor stays on its node when cells move. */
+/** The name of the node with the keyboard cursor, so that the cursor stays on its node when cells move. */
 const cursor = signal("");
 
 const MOVES: ReadonlySet<string> = new Set<Key>(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
@@ -27,7 +27,7 @@ interface Props {
   onArranged: (arrangement: Arrangement) => void;
 }
 
-/** Keys act on the visible arrangement: the listener is replaced before the next one is painted. */
+/** Keys act on the visible arrangement: the listener is replaced before the next arrangement is painted. */
 function useKeys(arrangement: Arrangement | null, frame: { current: HTMLDivElement | null }): void {
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {

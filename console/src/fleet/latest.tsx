@@ -4,7 +4,7 @@ import { timeOfDay } from "../shell/time";
 
 const LINES = 5;
 
-/** A fleet that is minutes old has no last ten hours. */
+/** A fleet that is some minutes old has no data of the last ten hours. */
 function demoBegan(): number {
   return fleet.value?.demo ? fleet.value.clock_began : 0;
 }

@@ -40,7 +40,7 @@ function Emptiness() {
   );
 }
 
-/** Over the grid and not in it: a list of nodes has no buttons. */
+/** Over the grid, not inside it: a list of nodes has no buttons. */
 function NoneFits() {
   return (
     <p class="empty none-fits">

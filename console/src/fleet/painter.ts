@@ -51,7 +51,7 @@ export class Painter {
     this.redraw();
   }
 
-  /** Nodes, and groups such as rack/r1, that an open incident starts from. */
+  /** Root causes of open incidents: nodes, and groups such as rack/r1. */
   mark(roots: ReadonlySet<string>): void {
     this.roots = roots;
     this.redraw();
@@ -154,7 +154,7 @@ export class Painter {
     if (!node || y + size < 0 || y > this.canvas.height) return;
     const column = STAGES.indexOf(node.stage);
     const row = HEALTHS.indexOf(node.health);
-    if (column < 0 || row < 0) return; // a newer controller's word: better no cell than a wrong one
+    if (column < 0 || row < 0) return; // a value of a newer controller: draw no cell rather than a wrong one
     c.drawImage(this.atlas, column * size, row * size, size, size, x, y, size, size);
     if (this.roots.has(node.name)) drawRoot(c, x, y, size);
     if (formFor(arrangement.pitch) === "card") this.drawName(c, node, x + size / 2, y + size * 0.45, size);

@@ -12,7 +12,7 @@ export type Form = "card" | "letter" | "shape";
 interface StageSign {
   letter: string;
   means: string;
-  /** Solid: the scheduler may use it, or a test decides soon. */
+  /** Solid: the scheduler may use the node, or a test decides soon. */
   solid: boolean;
 }
 
@@ -62,11 +62,11 @@ export function letterColour({ stage, health }: Sign, theme: Theme): string {
 }
 
 const MARK: Record<Theme, string> = { dark: "#ffffff", light: "#000000" };
-/** Two colours, so that it stands out on every cell. */
+/** Two colours, so that the mark is visible on every cell. */
 const ROOT_MARK = { fill: "#ffd23f", edge: "#161200" };
 const SMALLEST_LETTER_CELL = 16;
 export const SMALLEST_CARD = 56;
-/** Of what is written on the canvas: the page's own. */
+/** The font on the canvas: that of the page. */
 export const FONT = '"Inter Variable", system-ui, sans-serif';
 
 export function formFor(pitch: number): Form {
@@ -155,7 +155,7 @@ function drawHealth(c: CanvasRenderingContext2D, { stage, health }: Sign, size: 
   }
 }
 
-/** The root of an open incident: a corner that is seen on every cell, and a frame where there is room for one. */
+/** The root of an open incident: a corner on every cell, and a frame if there is room. */
 export function drawRoot(c: CanvasRenderingContext2D, x: number, y: number, size: number): void {
   const corner = Math.max(4, Math.min(size * 0.45, 10 + size * 0.14));
   if (size >= SMALLEST_LETTER_CELL) {

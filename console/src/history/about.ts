@@ -1,4 +1,4 @@
-/** Which incidents belong to the chart of a subject. */
+/** Selects the incidents of a subject's chart. */
 
 import type { Incident } from "../api";
 
@@ -6,7 +6,7 @@ function within(part: string, whole: string): boolean {
   return `${part}/`.startsWith(`${whole}/`);
 }
 
-/** It is about the subject, a part of it or what it is a part of, or it reaches the subject's node. */
+/** Whether the incident is about the subject, a part of it or its whole, or affects the subject's node. */
 export function about(incident: Pick<Incident, "subject" | "evidence">, subject: string): boolean {
   const [kind = "", name = ""] = subject.split("/");
   if (within(subject, incident.subject) || within(incident.subject, `${kind}/${name}`)) return true;

@@ -1,4 +1,4 @@
-/** How much of each hour the fleet's nodes were in service, from their transitions. Pure. */
+/** Share of each hour in which nodes were in service, from their transitions. Pure. */
 
 import type { Stage, TransitionView } from "../api";
 
@@ -6,7 +6,7 @@ export const OUT: ReadonlySet<Stage> = new Set<Stage>(["draining", "quarantined"
 
 export interface Hour {
   from: number;
-  /** 0 to 1; null where no node is known. */
+  /** 0 to 1; null without known nodes. */
   share: number | null;
 }
 
@@ -47,7 +47,7 @@ export function hours(nodes: readonly Known[], moves: readonly TransitionView[],
   });
 }
 
-/** "100" is all of it; what was out for a minute shows. */
+/** "100" is the whole time; even a minute out of service is visible. */
 export function inPercent(share: number): string {
   const percent = share * 100;
   return String(percent >= 99 && percent < 100 ? Math.floor(percent * 10 + 1e-9) / 10 : Math.floor(percent + 1e-9));

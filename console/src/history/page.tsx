@@ -1,4 +1,4 @@
-/** How it went: any signal, goodput and cost over time, and how much of each hour the nodes were in service. */
+/** The history: any signal, goodput and cost over time, and the availability of nodes by hour. */
 
 import "./history.css";
 import { useLayoutEffect, useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** Lines over time with an axis of values, a band of siblings, and marks for what happened. */
+/** Lines over time with an axis of values, a band of siblings, and marks for events. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ticks as round } from "../shell/curve";
@@ -7,7 +7,7 @@ import { axisClock, inFleetTime, roundTimes, timeOfDay, timeZoneSeconds } from "
 
 export interface Mark {
   at: number;
-  /** When it ended; Infinity while it lasts. Left out of what has no length. */
+  /** End of the mark; Infinity while it lasts. Omitted for a single time. */
   until?: number;
   kind: "verdict" | "event" | "incident";
   text: string;
@@ -28,7 +28,7 @@ interface Drawn {
   lines: readonly PlotLine[];
   band?: { low: readonly (number | null)[]; high: readonly (number | null)[] };
   marks?: readonly Mark[];
-  /** How much faster than the clock the fleet lives. */
+  /** Speed of the fleet's clock. */
   factor: number;
   span: { from: number; to: number };
   zero?: boolean;
@@ -50,7 +50,7 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
   return [box, width];
 }
 
-/** Lowest and highest of what is drawn, never the same. */
+/** Lowest and highest drawn value, never equal. */
 export function reach(rows: readonly (readonly (number | null)[])[], zero: boolean): [number, number] {
   const known = rows.flatMap((row) => row.filter((value): value is number => value !== null));
   if (known.length === 0) return [0, 1];
@@ -61,19 +61,19 @@ export function reach(rows: readonly (readonly (number | null)[])[], zero: boole
   return [zero && low === 0 ? 0 : low - room, high + room];
 }
 
-/** What began before the span and lasts into it is within it too. */
+/** A mark that began before the span and lasts into it is inside the span too. */
 export function isWithin(mark: Pick<Mark, "at" | "until">, span: { from: number; to: number }): boolean {
   return mark.at <= span.to && (mark.until ?? mark.at) >= span.from;
 }
 
-/** "now 68.8 %, 58 % to 70 %"; a line that never moves has one value. */
+/** "now 68.8 %, 58 % to 70 %"; a constant line has one value. */
 export function extent(signal: string, values: readonly number[]): string {
   if (values.length === 0) return "no data";
   const [now, low, high] = [values.at(-1)!, Math.min(...values), Math.max(...values)].map((value) => measured(signal, value));
   return low === high ? `${now} all the time` : `now ${now}, ${low} to ${high}`;
 }
 
-/** Pieces of a line between gaps: what was not seen is not drawn. */
+/** Pieces of a line between gaps: missing values are not drawn. */
 export function paths(values: readonly (number | null)[], x: (at: number) => number, y: (value: number) => number): string {
   let open = false;
   return values
@@ -89,7 +89,7 @@ export function paths(values: readonly (number | null)[], x: (at: number) => num
     .join("");
 }
 
-/** What lies before the span is not drawn: time goes on between two answers. */
+/** Values before the span are not drawn: the span moves between two answers. */
 function inside(values: readonly (number | null)[], times: readonly number[], from: number): (number | null)[] {
   return values.map((value, at) => ((times[at] ?? 0) >= from ? value : null));
 }
@@ -155,12 +155,12 @@ export function Plot({ title, signal, times, lines: whole, band: wide, marks = [
   );
 }
 
-/** How long an incident lasted, behind the lines. */
+/** The duration of an incident, drawn behind the lines. */
 function During({ from, to, bottom }: { from: number; to: number; bottom: number }) {
   return <rect class="during" x={from} y={EDGE.top} width={Math.max(1, to - from)} height={bottom - EDGE.top} />;
 }
 
-/** The place of the time that is nearest by some measure; null where nothing is drawn. */
+/** The index of the nearest time; null if nothing is drawn. */
 function nearest(times: readonly number[], distance: (at: number) => number, from: number): number | null {
   let [best, least] = [null as number | null, Infinity];
   times.forEach((at, place) => {
@@ -179,7 +179,7 @@ interface ReadingProps {
   width: number;
 }
 
-/** What the lines say under the pointer, in words at the top of the chart. */
+/** The values under the pointer, as text at the top of the chart. */
 function Reading({ at, times, lines, signal, x, bottom, width }: ReadingProps) {
   const readings = lines
     .filter((line) => line.tone !== "sibling")

@@ -1,4 +1,4 @@
-/** How far back the charts go, as the address has it. */
+/** The time range of the charts, from the address. */
 
 export const RANGES = [
   { name: "15m", label: "15 min", hours: 0.25 },
@@ -13,7 +13,7 @@ export function rangeOf(name: string | undefined): Range {
   return RANGES.find((one) => one.name === name) ?? RANGES[1];
 }
 
-/** How many whole ranges before now the charts end; 0 is now. */
+/** Number of ranges between the end of the charts and now; 0 is now. */
 export function backOf(text: string | undefined): number {
   const back = Number(text ?? 0);
   return Number.isInteger(back) && back > 0 ? Math.min(back, 1000) : 0;
@@ -24,14 +24,14 @@ export interface Span {
   to: number;
 }
 
-/** What the charts show, on the controller's clock. */
+/** The shown span, on the controller's clock. */
 export function spanOf(range: Range, back: number, factor: number, now: number): Span {
   const seconds = (range.hours * 3600) / factor;
   const to = now - back * seconds;
   return { from: to - seconds, to };
 }
 
-/** "-40 min", "-3 h", "now": where a moment lies before the end of a chart, in the fleet's own time. */
+/** "-40 min", "-3 h", "now": the distance of a time from the end of a chart, in fleet time. */
 export function before(seconds: number): string {
   if (seconds < 30) return "now";
   if (seconds < 5400) return `-${Math.round(seconds / 60)} min`;

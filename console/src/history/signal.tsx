@@ -15,7 +15,7 @@ import { spanOf, type Range } from "./range";
 
 const REFRESH_SECONDS = 10;
 
-/** What happened to the subject's node, and incidents that name it. */
+/** Events of the subject's node, and incidents that name it. */
 async function marksOf(subject: string): Promise<Mark[]> {
   const [kind = "", name = ""] = subject.split("/");
   const all: Incident[] = await ask().incidents();

@@ -65,7 +65,7 @@ function share(one: FigureSample): number | null {
   return one.gpus ? (one.productive ?? 0) / one.gpus : null;
 }
 
-/** Where the others are: on nodes without a job, or lost. Rounded as the large figure is, so that the three add up. */
+/** The other GPUs: on nodes without a job, or lost. Rounded like the large figure, so that the three add up. */
 function notProductive({ gpus, productive, lost }: FigureSample): string {
   const gone = Math.round(lost ?? 0);
   const idle = Math.round(gpus ?? 0) - Math.round(productive ?? 0) - gone;
@@ -106,7 +106,7 @@ function Needs({ items }: { items: readonly ItemView[] | null }) {
 
 export function Strip() {
   const { value: home, again } = useAnswer(() => ask().home(), "home", 0, true);
-  useEffect(again, [inbox.value]); // read every few seconds and after each change of an incident: both tell of one moment
+  useEffect(again, [inbox.value]); // read every few seconds and after each change of an incident, so that both figures are of the same moment
   const figures = home?.figures;
   const at = figures?.now;
   const covers = figures ? lasting(figures.covers_seconds) : "";

@@ -1,4 +1,4 @@
-/** An inbox that could not be read shows no empty list: that would be wrong. What someone works on is not nothing. */
+/** The text of an empty inbox. An inbox that could not be read is not empty, and acknowledged items are mentioned. */
 export function needsText(read: boolean, trouble: string, acknowledged = 0): string {
   if (trouble) return `The inbox could not be read: ${trouble}`;
   if (!read) return "Loading …";

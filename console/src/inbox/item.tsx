@@ -22,7 +22,7 @@ const MUTES: readonly [hours: number, name: string][] = [
   [168, "1 week"],
 ];
 
-/** "by ada, 17 Nov 2026 12:00:00: swapped the cable"; of one that ended by itself, how. */
+/** "by ada, 17 Nov 2026 12:00:00: swapped the cable", or how the item ended automatically. */
 function resolved(item: ItemView): string {
   if (item.resolved_at == null) return "";
   const how = [item.outcome, item.comment].filter(Boolean).join("; ");
@@ -56,7 +56,7 @@ function Facts({ item }: { item: ItemView }) {
   );
 }
 
-/** What an operator can do with it. One that is over takes comments only. */
+/** The operator's actions. A past item takes comments only. */
 function Act({ item, done }: { item: ItemView; done: () => void }) {
   const { value: me } = useAnswer(() => ask().me(), "me");
   const [comment, setComment] = useState("");
@@ -64,7 +64,7 @@ function Act({ item, done }: { item: ItemView; done: () => void }) {
   const [trouble, setTrouble] = useState("");
   const may = me?.may.includes("operate") ?? false;
   const act = (action: ItemAction, more: { assignee?: string; hours?: number } = {}): void => {
-    // Taken out before it is sent: a second action that comes before the answer must not say it again.
+    // Removed before it is sent, so that a second action before the answer does not send it again.
     setComment("");
     ask()
       .actOnItem(item.key, action, { comment, ...more })
@@ -193,7 +193,7 @@ function Notes({ notes }: { notes: ItemDetail["notes"] }) {
   return (
     <section aria-label="History">
       <h3>History</h3>
-      {notes.length === 0 && <p class="faint">No operator did anything with it.</p>}
+      {notes.length === 0 && <p class="faint">No operator has updated it.</p>}
       <ul class="cards">
         {notes.map((note) => (
           <li key={`${note.at} ${note.action}`}>

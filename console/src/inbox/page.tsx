@@ -85,7 +85,7 @@ function PastRow({ item }: { item: ItemView }) {
   );
 }
 
-/** What is over, with who resolved it or how it ended. */
+/** Past items: who resolved each or how it ended. */
 function Past() {
   const { value, trouble, again } = useAnswer(() => ask().inbox(PAST_HOURS), "past", REFRESH_SECONDS);
   useEffect(again, [(inbox.value?.items ?? []).map((item) => item.key).toSorted().join(" ")]); // one that left the list above is here

@@ -1,4 +1,4 @@
-/** How long an item has lasted: of an incident, what the incident itself says on every view. */
+/** The duration of an item; for an incident, the duration that all views show. */
 
 import type { Incident, ItemView } from "../api";
 import { secondsOf } from "../incidents/seconds";

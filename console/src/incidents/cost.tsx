@@ -7,7 +7,7 @@ function cell(value: number | null, currency: string): string {
   return value === null ? "not priced" : money(value, currency);
 }
 
-/** Labour alone is no total. */
+/** Labour alone is not a total. */
 function total(bill: Bill, sum: number | undefined): number | null {
   return bill.measured === false ? null : (sum ?? 0);
 }

@@ -14,7 +14,7 @@ import { Runbook } from "./runbook";
 const REFRESH_SECONDS = 3;
 const MOST_NODES = 64;
 
-/** Filter for the nodes behind its subject; by node name if their places do not contain the subject. */
+/** Filter for the nodes behind the incident's subject; by node name if their places do not contain the subject. */
 function behind({ subject, evidence }: Incident): { group?: string; find?: string; node?: string } {
   const [kind = "", name = ""] = subject.split("/", 2);
   if (kind === "node") return { node: name };
@@ -59,7 +59,7 @@ function WithoutAccount({ incident }: { incident: Incident }) {
     <>
       <p>
         {cost == null ? (
-          "What it costs is not known."
+          "Its cost is not known."
         ) : (
           <>
             <strong class="figure">{money(cost, currency)}</strong> {incident.closed ? "of compute" : "of compute so far"}:{" "}

@@ -1,4 +1,4 @@
-/** From a cause to its symptoms: the paths of an account as one graph in columns; many of a kind are one box. */
+/** The paths of an account from cause to symptoms, as one graph in columns; many subjects of a kind are one box. */
 
 export interface Box {
   id: string;
@@ -17,13 +17,13 @@ export interface Graph {
 
 const MOST_IN_A_COLUMN = 6;
 
-/** A node's GPU is a gpu, a job's rank is a rank; anything else is what its address begins with. */
+/** The kind of a subject: gpu for a node's GPU, rank for a job's rank, otherwise the first part of the address. */
 export function kindOf(subject: string): string {
   const [whole = "", , part] = subject.split("/", 3);
   return part ?? whole;
 }
 
-/** Without the paths that are only the beginning of another. */
+/** Drops paths that are only the beginning of another. */
 export function whole(paths: readonly string[]): string[] {
   return paths.filter((path) => !paths.some((other) => other.startsWith(`${path} > `)));
 }
@@ -33,7 +33,7 @@ function edgesOf(paths: readonly string[]): [string, string][] {
   return steps.flatMap((path) => path.slice(1).map((to, at): [string, string] => [path[at]!, to]));
 }
 
-/** As far right as its longest way from a cause; a circle, which no path should have, ends the search. */
+/** The column is the longest distance from a cause; a cycle, which no path should have, ends the search. */
 function columnsOf(subjects: ReadonlySet<string>, edges: readonly (readonly [string, string])[]): Map<string, number> {
   const column = new Map([...subjects].map((one) => [one, 0]));
   for (let round = 0; round < subjects.size; round++) {
@@ -50,7 +50,7 @@ function columnsOf(subjects: ReadonlySet<string>, edges: readonly (readonly [str
   return column;
 }
 
-/** How many of a kind the victims are, or are parts of: 248 GPUs are on 31 nodes. */
+/** Number of subjects of a kind among the victims and their wholes: 248 GPUs are on 31 nodes. */
 function reached(kind: string, victims: readonly string[]): number {
   if (kind !== "node") return victims.filter((one) => kindOf(one) === kind).length;
   return new Set(victims.filter((one) => one.startsWith("node/")).map((one) => one.split("/")[1])).size;

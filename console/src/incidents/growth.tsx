@@ -12,7 +12,7 @@ interface Point {
   layers: readonly number[];
 }
 
-/** The layers on top of each other, from nothing when it began to what was read last. */
+/** The stacked layers, from zero at the begin of the incident to the last reading. */
 export function stacked(points: readonly Point[]): string[] {
   const last = points.at(-1);
   if (!last || last.hours <= 0) return [];
@@ -29,7 +29,7 @@ export function stacked(points: readonly Point[]): string[] {
   });
 }
 
-/** How the cost grew while the page was open; what came before is not known here. */
+/** The growth of the cost while the page was open; earlier values are not known here. */
 export function Growth({ bill }: { bill: Bill }) {
   const seen = useRef<Point[]>([{ hours: 0, layers: bill.layers.map(() => 0) }]);
   const layers = bill.layers.map((layer) => layer.so_far ?? 0);

@@ -7,7 +7,7 @@ export function headline(incident: Incident, inbox: InboxView | null = null): st
   return item?.title ?? (incident.cause ? `${incident.subject}: ${incident.cause}` : incident.subject);
 }
 
-/** A sentence without the headline that it begins with, because the page shows the headline above it. */
+/** A sentence without its headline, which the page shows above it. */
 export function summary(sentence: string, head: string): string {
   if (!sentence.startsWith(`${head}; `)) return sentence; // it may begin with a name: cdu/c2
   const rest = sentence.slice(head.length + 2);

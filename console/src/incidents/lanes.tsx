@@ -4,7 +4,7 @@ import { timeOfDay } from "../shell/time";
 
 const MOST_MARKS = 400;
 
-/** What happened in every domain, a lane each, on the axis of the signals below. */
+/** Events of every domain, one lane each, on the time axis of the signals below. */
 export function Lanes({ account, axis }: { account: Account; axis: Span }) {
   const moments = account.timeline.slice(-MOST_MARKS).filter(({ at }) => at >= axis.from && at <= axis.to);
   const domains = [...new Set(moments.map(({ domain }) => domain))];

@@ -1,12 +1,12 @@
 import type { Bill, Incident, InboxView } from "../api";
 
 export interface Price {
-  /** GPUs whose work is lost at this moment; null: not known. */
+  /** GPUs whose work is lost now; null: not known. */
   lost: number | null;
   /** So far; null: not known. */
   cost: number | null;
   currency: string;
-  /** All of the cost is people's time: no GPU-hour is lost. */
+  /** The whole cost is labour: no GPU-hour is lost. */
   labour: boolean;
 }
 
@@ -15,7 +15,7 @@ function isLabour(bill: Bill): boolean {
   return labour > 0 && labour === bill.total_so_far;
 }
 
-/** Of an incident without an account, as the inbox has it. What was not measured is not known, and never 0. */
+/** The price of an incident without an account, from the inbox. Unmeasured values are unknown, never 0. */
 export function priceOf(one: Incident, inbox: InboxView | null): Price {
   const bill = one.account?.bill;
   if (bill?.measured === false) return { lost: null, cost: null, currency: bill.currency ?? "USD", labour: false };

@@ -1,4 +1,4 @@
-/** One duration for every view, in the fleet's own time: that of its bill; without one, from when it opened until it closed. */
+/** The duration of an incident for all views, in fleet time: that of its bill, or from its opening to its end. */
 
 import type { Incident } from "../api";
 

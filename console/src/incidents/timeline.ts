@@ -1,4 +1,4 @@
-/** The timeline as readable lines: a signal that moved on many subjects of a kind is one line. */
+/** The timeline as readable lines: a signal that changed on many subjects of a kind is one line. */
 
 import type { Moment } from "../api";
 import { withFigures } from "../shell/figures";
@@ -36,7 +36,7 @@ export function sentence(text: string): string {
   return `${subject} ${nameOf(signal)} from ${measured(signal, before)} to ${measured(signal, after)}`;
 }
 
-/** In order of time; several that moved alike are one line with their number. */
+/** Lines in order of time; equal changes of several subjects are one line with a count. */
 export function grouped(moments: readonly Moment[]): TimelineLine[] {
   const groups = new Map<string, Moment[]>();
   for (const moment of moments) {

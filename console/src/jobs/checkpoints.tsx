@@ -1,7 +1,7 @@
 import type { CheckpointsView, TrainingDetail } from "../api";
 import { amount, percent } from "../shell/figures";
 
-/** Which steps are safe, where their copies are, and how far the job is ahead of them. */
+/** The safe steps, the places of their copies, and the unsaved steps since. */
 
 const GIB = 2 ** 30;
 

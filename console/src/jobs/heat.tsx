@@ -1,7 +1,7 @@
 import type { RankView } from "../api";
 import { HOME, go } from "../shell/route";
 
-/** Time per phase of each rank, compared with the median of its peers. Colour is never the only sign. */
+/** Time per phase of each rank, compared with the median of its peers. Each cell has a number too, not only a colour. */
 
 export const PHASES = ["compute", "data", "wait", "checkpoint", "step"] as const;
 export type Phase = (typeof PHASES)[number];
@@ -26,7 +26,7 @@ export function level(phase: Phase, value: number, usual: number, step: number):
   return ratio >= SLOW ? "slow" : ratio >= ELEVATED ? "below" : "usual";
 }
 
-/** Values of ranks that separate waiting from computing; for the others both are unknown. */
+/** Values of ranks that separate waiting from computing; other ranks have neither. */
 function known(ranks: readonly RankView[], phase: Phase): number[] {
   return ranks.map((rank) => rank[phase]).filter((value) => value != null);
 }

@@ -1,4 +1,4 @@
-/** Where the GPU-hours went, as one bar: the parts always add up to the whole. Names are those of the ledger everywhere. */
+/** The ledger as one bar; the parts always add up to the total. All views use these category names. */
 
 import { amount, percent } from "../shell/figures";
 

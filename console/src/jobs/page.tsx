@@ -23,16 +23,16 @@ const COLUMNS: readonly Column<TrainingView>[] = [
   { head: "Why" },
 ];
 
-/** What runs first, the largest before the smaller: an order that no report changes. */
+/** Running jobs first, then by size: an order that reports do not change. */
 function inOrder(one: TrainingView, other: TrainingView): number {
   const over = Number(one.state !== "running") - Number(other.state !== "running");
   return over || other.world - one.world || one.job.localeCompare(other.job);
 }
 
-/** A health that is not known has its reason too. */
+/** An unknown health has its reason too. */
 const TO_EXPLAIN: ReadonlySet<string> = new Set(["degraded", "fail", "unknown"]);
 
-/** The reason begins with the name, which the row has already. */
+/** The reason without the job's name, which the row shows already. */
 function withoutName({ job, reason }: TrainingView): string {
   return reason.startsWith(`${job}: `) ? reason.slice(job.length + 2) : reason;
 }

@@ -6,9 +6,9 @@
 const AWAY_SECONDS = 10;
 
 interface Follower {
-  /** Hidden for a while; a glance at another tab does not count. */
+  /** The tab was hidden for a while; a short change of tabs does not count. */
   away(): void;
-  /** Seen again, after `away`. */
+  /** The tab is visible again, after `away`. */
   back(): void;
 }
 

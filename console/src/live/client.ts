@@ -33,7 +33,7 @@ export class Refused extends Error {
   constructor(
     readonly status: number,
     message: string,
-    /** Which refusal it is, where one status has several (409). */
+    /** The code of a refusal, if a status has several (409). */
     readonly code = "",
   ) {
     super(message);
@@ -50,12 +50,12 @@ async function refusal(response: Response): Promise<Refused> {
     if (typeof body === "object" && body !== null && "error" in body) words = String(body.error);
     if (typeof body === "object" && body !== null && "code" in body) code = String(body.code);
   } catch {
-    // Not JSON: a proxy answered. The status code is enough.
+    // Not JSON: a proxy answered; use the status code.
   }
   return new Refused(response.status, words, code);
 }
 
-/** With it the controller takes a request that changes something; another site's page cannot set it. */
+/** The controller requires this header for changes; a page of another site cannot set it. */
 const SESSION_HEADER = { "X-Holdfast-Session": "console" };
 
 /** Requests carry the session's cookie, which the page itself cannot read. */
@@ -112,7 +112,7 @@ export class Client {
     return this.get(`v1/nodes/${encodeURIComponent(name)}/parts`);
   }
 
-  /** Who is signed in here, and how one can sign in. */
+  /** The signed-in user, and the ways to sign in. */
   session(): Promise<SessionView> {
     return this.get("v1/session");
   }
@@ -129,17 +129,17 @@ export class Client {
     return this.get("v1/me");
   }
 
-  /** Actions that an operator can request for the node now, and what each would do. */
+  /** Actions that an operator can request for the node now, with their effects. */
   actions(name: string): Promise<OperatorActionsView> {
     return this.get(`v1/nodes/${encodeURIComponent(name)}/operator-actions`);
   }
 
-  /** `force` overrides the breaker: more of the pool may be out of service than its policy allows. */
+  /** `force` overrides the breaker: more nodes of the pool may be out of service than its policy allows. */
   act(name: string, action: string, reason: string, force: boolean): Promise<NodeView> {
     return this.post(`v1/nodes/${encodeURIComponent(name)}/${encodeURIComponent(action)}`, { reason, force });
   }
 
-  /** The newest, open and past. */
+  /** The newest incidents, open and past. */
   async incidents(): Promise<Incident[]> {
     return (await this.get<{ incidents: Incident[] }>("v1/incidents?limit=200")).incidents;
   }
@@ -153,7 +153,7 @@ export class Client {
     return this.get(`v1/runbooks/${id.split("/").map(encodeURIComponent).join("/")}`);
   }
 
-  /** Where the incident's post-mortem can be downloaded. */
+  /** The address of the incident's post-mortem. */
   postMortem(id: string): string {
     return new URL(`v1/post-mortems/${id.split("/").map(encodeURIComponent).join("/")}`, this.base).href;
   }
@@ -167,7 +167,7 @@ export class Client {
     return this.get(`v1/home?points=${points}`);
   }
 
-  /** With what ended in the last hours, if any are named. */
+  /** Inbox items; with `hours`, also those that ended within this time. */
   inbox(pastHours = 0): Promise<InboxView> {
     return this.get(pastHours > 0 ? `v1/inbox?past_hours=${pastHours}` : "v1/inbox");
   }
@@ -196,7 +196,7 @@ export class Client {
     return this.get("v1/topology");
   }
 
-  /** One signal of a subject and its siblings; '' is the first that is measured. */
+  /** One signal of a subject and its siblings; '': the first measured signal. */
   series(subject: string, signal: string, seconds: number, ago = 0): Promise<SeriesView> {
     const asked = new URLSearchParams({ subject, ...(signal && { signal }), seconds: seconds.toFixed(0), ago: ago.toFixed(0) });
     return this.get(`v1/series?${asked}`);

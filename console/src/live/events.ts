@@ -1,4 +1,4 @@
-/** A stream of server-sent events read to its end, with the token that an EventSource cannot carry. */
+/** Reads a stream of server-sent events to its end, with a token, which an EventSource cannot send. */
 
 import { createParser } from "eventsource-parser";
 import type { Client } from "./client";

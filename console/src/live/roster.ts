@@ -6,7 +6,7 @@
 import { HEALTHS, STAGES, type Health, type NodeView, type Stage } from "../api";
 
 export interface Changes {
-  /** Nodes came, went or moved: what is drawn must be arranged again. */
+  /** Nodes came, went or moved, so the grid must be arranged again. */
   structure: boolean;
   names: ReadonlySet<string>;
 }
@@ -51,7 +51,7 @@ export class Roster {
     this.schedule();
   }
 
-  /** Names of nodes that open incidents start from. */
+  /** Names of nodes that are root causes of open incidents. */
   setRoots(roots: ReadonlySet<string>): void {
     const before = [...this.passing.values()];
     this.roots = roots;

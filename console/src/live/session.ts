@@ -23,15 +23,15 @@ export const RECENT_SECONDS = 1800;
 export const connection = signal<Connection>({ kind: "connecting" });
 export const fleet = signal<FleetView | null>(null);
 export const latest = signal<readonly TransitionView[]>([]);
-/** Open ones, the newest first. */
+/** Open incidents, the newest first. */
 export const incidents = signal<readonly Incident[]>([]);
-/** Who is signed in with this browser; null before it was read. */
+/** The signed-in user of this browser; null before it was read. */
 export const session = signal<SessionView | null>(null);
-/** What waits for a person; read with the rest, now and then, and after everything that changes it. null: not read yet. */
+/** Items that need an operator, read at start, periodically, and after every change. null: not read yet. */
 export const inbox = signal<InboxView | null>(null);
-/** Why the inbox could not be read; '' while it can be. */
+/** Why the inbox could not be read; '' if it was read. */
 export const inboxTrouble = signal("");
-/** What open incidents start from: names of nodes, and subjects such as rack/r1 or leaf/l3. */
+/** Root causes of open incidents: names of nodes, and subjects such as rack/r1 or leaf/l3. */
 export const roots = computed<ReadonlySet<string>>(() => {
   const found = new Set<string>();
   for (const { subject, account } of incidents.value) {
@@ -45,7 +45,7 @@ const outings = new Outings();
 export const roster = new Roster();
 effect(() => roster.setRoots(roots.value));
 
-/** How far the controller's clock is ahead of the browser's, in seconds; below 0 where the browser's is fast. */
+/** Seconds by which the controller's clock is ahead of the browser's; negative if the browser's is ahead. */
 let ahead = 0;
 /** The header has whole seconds, and a response takes time. */
 const CLOCK_SECONDS = 3;
@@ -61,7 +61,7 @@ export function now(): number {
   return Date.now() / 1000 + ahead;
 }
 
-/** How long ago that was, in the fleet's own time: in a demo it runs faster than the clock. */
+/** The age of a time in fleet time, which runs faster than the clock in a demo. */
 export function lived(at: number): string {
   return livedBetween(at, now());
 }
@@ -110,7 +110,7 @@ function takeIncident(incident: Incident): void {
 }
 
 const INBOX_SECONDS = 10;
-/** Longer than the controller keeps an answer, so that a change is in the next one. */
+/** Longer than the controller caches an answer, so that the next answer contains the change. */
 const INBOX_PAUSE_SECONDS = 2.5;
 let inboxTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -120,7 +120,7 @@ export function readInbox(pauseSeconds = 0): void {
   inboxTimer = setTimeout(() => void fetchInbox().then(schedule), pauseSeconds * 1000);
 }
 
-/** Never fails: an inbox that cannot be read must not hide the fleet, and must not look empty either. */
+/** Never fails: an unreadable inbox must neither hide the fleet nor look empty. */
 async function fetchInbox(): Promise<void> {
   try {
     inbox.value = await client.inbox();
@@ -140,7 +140,7 @@ export function connect(): void {
   stream = new Stream(client, {
     async resync() {
       void fetchInbox();
-      // The grid is drawn as soon as the nodes are there. The stream itself opens with the fleet's figures.
+      // The grid is drawn as soon as the nodes are read. The stream's first event has the fleet's figures.
       const [, open, moves] = await Promise.all([
         client.nodes().then(takeNodes),
         client.openIncidents(),
@@ -202,7 +202,7 @@ export async function readSession(): Promise<void> {
   try {
     session.value = await client.session();
   } catch {
-    // the connection's own state says what is wrong
+    // the state of the connection shows the error
   }
 }
 
@@ -222,7 +222,7 @@ export function retryNow(): void {
   stream?.retryNow();
 }
 
-/** The controller's reason, without signing out: a refused token is no ended session. */
+/** The controller's reason, without signing out: a refused token does not end the session. */
 export function whyRefused(error: unknown): string {
   return error instanceof Refused ? error.message : "the controller does not answer";
 }

@@ -9,7 +9,7 @@ import { Refused, type Client } from "./client";
 export interface Listener {
   /** Read the whole state; called once per connection, while the stream is already open. */
   resync(): Promise<void>;
-  /** Messages that came during `resync` are handed over after it, in order. */
+  /** Messages that arrive during `resync` are delivered after it, in order. */
   message(kind: string, data: unknown): void;
   live(): void;
   lost(reason: string, retrySeconds: number): void;
@@ -23,7 +23,7 @@ const SILENCE_SECONDS = 60;
 
 export function pauseSeconds(failures: number, random: number): number {
   const pause = Math.min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** Math.max(0, failures - 1));
-  return pause * (0.75 + random / 2); // spread, so that a returning controller is not met by every tab at once
+  return pause * (0.75 + random / 2); // random, so that not all tabs reconnect to a restarted controller at once
 }
 
 export class Stream {

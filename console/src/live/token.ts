@@ -1,4 +1,4 @@
-/** A token handed over in the address, `#token=...`; it is removed from the address bar at once. */
+/** The token in the address, `#token=...`; it is removed from the address bar at once. */
 
 export function handedToken(): string {
   const handed = /^#token=(.+)$/.exec(location.hash)?.[1];

@@ -5,7 +5,7 @@ import { connection, whyFailed } from "./session";
 export interface Answer<T> {
   value: T | null;
   trouble: string;
-  /** The controller answered that there is no such thing. */
+  /** The controller answered 404. */
   missing: boolean;
   again: () => void;
 }

@@ -15,7 +15,7 @@ export function useNodes(): readonly NodeView[] {
       empty = roster.nodes.size === 0;
       setNodes([...roster.nodes.values()]);
     };
-    // The first nodes are drawn at once: an empty map would be untrue.
+    // The first nodes are drawn at once, because an empty map would be wrong.
     const stop = roster.observe(() => (empty ? read() : void (timer ??= setTimeout(read, EVERY_MILLISECONDS))));
     read();
     return () => {

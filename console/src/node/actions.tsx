@@ -88,7 +88,7 @@ export function Actions({ node }: { node: NodeView }) {
   const stage = useRef(node.stage);
   useEffect(() => {
     if (stage.current === node.stage) return;
-    stage.current = node.stage; // asked again beside what is shown: a form that somebody fills in stays
+    stage.current = node.stage; // read again in the background, so that a form that the user fills in stays
     again();
   }, [node.stage]);
   const [chosen, choose] = useState("");

@@ -2,12 +2,12 @@ import type { Incident } from "../api";
 
 type Placed = Pick<Incident, "subject" | "evidence">;
 
-/** It is about the node or a part of it. */
+/** Whether the incident is about the node or a part of it. */
 export function isRoot({ subject }: Pick<Incident, "subject">, name: string): boolean {
   return `${subject}/`.startsWith(`node/${name}/`);
 }
 
-/** It is about the node or a part of it, or the node is among those that it reaches. */
+/** Whether the incident is about the node or a part of it, or affects the node. */
 export function concerns(incident: Placed, name: string): boolean {
   return incident.evidence.includes(name) || isRoot(incident, name);
 }

@@ -37,7 +37,7 @@ export function append(known: readonly HistoryEntry[], older: readonly HistoryEn
 
 export interface HistoryPages {
   entries: readonly HistoryEntry[];
-  /** Where to read on; null before the first page. */
+  /** The cursor of the next page; null before the first page. */
   next: string | null;
 }
 

@@ -6,7 +6,7 @@ import { timeOfDay } from "../shell/time";
 import { open } from "../shell/route";
 import { concerns, isRoot } from "./concerns";
 
-/** A node can pass every check and still be the cause of an incident; then this comes first. */
+/** A node can pass every check and still be the cause of an incident, so incidents come first. */
 export function IncidentsHere({ name }: { name: string }) {
   const here = incidents.value.filter((one) => concerns(one, name));
   if (here.length === 0) return null;
@@ -30,7 +30,7 @@ export function IncidentsHere({ name }: { name: string }) {
 
 const MOST_PAST = 5;
 
-/** What is over does not show in health or verdicts any more, and still explains the charts and the history. */
+/** Past incidents are not in health or verdicts, but explain the charts and the history. */
 export function PastIncidents({ name }: { name: string }) {
   const { value } = useAnswer(() => ask().incidents(), `incidents of ${name}`);
   const past = (value ?? []).filter((one) => one.closed && concerns(one, name)).slice(0, MOST_PAST);

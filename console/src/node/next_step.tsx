@@ -8,7 +8,7 @@ const WAITS: Record<string, string> = {
   incident: "Part of an incident",
 };
 
-/** What happens to the node next, or what a person does now. */
+/** The next automatic step, or the operator's task. */
 export function NextStepOf({ step, node }: { step: NextStep; node: string }) {
   const remedy = step.remedy ?? "";
   const known = step.text.toLowerCase().includes(remedy.toLowerCase().slice(0, 40));

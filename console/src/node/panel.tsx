@@ -84,7 +84,7 @@ export function NodePanel({ name }: { name: string }) {
   const { detail, trouble, missing } = useNode(name);
   const node = useLiveView(name, detail);
   if (missing && !node) return <NoSuchNode name={name} />;
-  const ready = detail !== null || trouble !== ""; // all at once, so that nothing moves when the rest comes
+  const ready = detail !== null || trouble !== ""; // all at once, so that later parts do not move earlier ones
   return (
     <aside class="panel" aria-label={`Node ${name}`}>
       <div class="title">

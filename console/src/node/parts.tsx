@@ -69,7 +69,7 @@ function Gpus({ node, parts }: { node: string; parts: PartsView }) {
   );
 }
 
-/** "nic mlx5_0/1", as the checks name it. */
+/** "nic mlx5_0/1", the name that checks use. */
 function portName(subject: string): string {
   const [, , kind, ...port] = subject.split("/");
   return `${kind} ${port.join("/")}`;

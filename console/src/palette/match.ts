@@ -1,13 +1,13 @@
-/** What the command palette offers for a few typed letters. Pure. */
+/** The entries of the command palette for typed text. Pure. */
 
 export interface Entry {
-  /** What it opens, such as "node n017". */
+  /** The target, such as "node n017". */
   name: string;
   kind: string;
   act: () => void;
 }
 
-/** 0: its name begins so, 1: a word of it does, 2: it occurs; -1: not found. Every word must be found. */
+/** 0: the name begins with the text, 1: a word of it does, 2: it contains the text; -1: no match. Every word must match. */
 export function rank(name: string, typed: string): number {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const text = name.toLowerCase();

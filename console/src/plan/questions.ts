@@ -102,7 +102,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     name: "price",
     title: "Price",
-    about: "What a productive GPU-hour costs at each supplier, and what failures cost with three ways to recover.",
+    about: "The price of a productive GPU-hour at each supplier, and the cost of failures with three ways to recover.",
     controls: [
       { kind: "text", name: "offer", label: "Offers: NAME=PRICE@GOODPUT, separated by commas", start: "steady=2.40@0.96, cheap=1.90@0.75", hint: "a=2.00@0.90" },
       gpus("1024"),
@@ -133,12 +133,12 @@ export const QUESTIONS: readonly Question[] = [
       { kind: "text", name: "diagnose", label: "Time until the cause was known", hint: "0s", more: true },
       { kind: "text", name: "blast", label: "GPUs that waited for the repair", hint: "0", more: true },
       { kind: "text", name: "repair", label: "How long they waited", hint: "0s", more: true },
-      { kind: "text", name: "alternative", label: "Price that another use would have paid", hint: "0", more: true },
+      { kind: "text", name: "alternative", label: "Price of another use", hint: "0", more: true },
       { kind: "text", name: "queued", label: "Probability that another job waited", hint: "0", more: true },
       { kind: "text", name: "people", label: "People who worked on it", hint: "0", more: true },
       { kind: "text", name: "hours", label: "Time that each of them spent", hint: "0s", more: true },
       { kind: "text", name: "wage", label: "Dollars per hour of work", hint: "140", more: true },
-      { kind: "text", name: "day_value", label: "What a day of the schedule is worth", hint: "no default", more: true },
+      { kind: "text", name: "day_value", label: "Value of a day of the schedule", hint: "no default", more: true },
       { kind: "text", name: "float_days", label: "Days of slack in the schedule", hint: "0", more: true },
       { kind: "text", name: "critical", label: "Probability that it is on the critical path", hint: "1", more: true },
     ],

@@ -1,4 +1,4 @@
-/** Between a slider's place (0 to 1000) and a text with its unit, such as 90s or 2TB/s. The text is what counts. */
+/** Converts between a slider's position (0 to 1000) and a text with a unit, such as 90s or 2TB/s. The text is the value. */
 
 export type Unit = "number" | "share" | "duration" | "size" | "bandwidth";
 
@@ -22,7 +22,7 @@ function units(unit: Unit): [string, number][] {
   return unit === "share" ? [["%", 0.01], ["", 1]] : [["", 1]];
 }
 
-/** Null where the text is not one quantity: the slider then rests, and the controller says what is wrong. */
+/** Null if the text is not a quantity: the slider then stays, and the controller names the error. */
 export function read(text: string, unit: Unit): number | null {
   const found = /^\s*([0-9][0-9_,]*\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+)\s*([A-Za-z%/]*)\s*$/i.exec(text);
   const scale = units(unit).find(([name]) => name === found?.[2])?.[1];

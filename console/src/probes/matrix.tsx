@@ -11,7 +11,7 @@ function describe(one: string, other: string, pair: LeafPairView | undefined, at
   return `${one} with ${other}: proven ${livedBetween(pair.proven_at, at)} ago${speed}${share}`;
 }
 
-/** A cell shows its share of the usual as a number too: colour is never the only sign. */
+/** A cell shows its share of the usual value as a number too, not only as a colour. */
 function Cell({ one, other, pair, probes }: { one: string; other: string; pair: LeafPairView | undefined; probes: ProbesView }) {
   const suspected = suspectsOf(probes, incidents.value).some(({ subject }) => isSuspect(subject, one, other));
   const words = `${describe(one, other, pair, probes.at)}${suspected ? "; suspected" : ""}`;
@@ -26,7 +26,7 @@ function Cell({ one, other, pair, probes }: { one: string; other: string; pair: 
 const MOST_SLOW = 50;
 const FITS = 5; // leaves on a phone
 
-/** Of a fleet with too many leaves for a matrix. */
+/** The list for a fleet with too many leaves for a matrix. */
 function Slowest({ probes }: { probes: ProbesView }) {
   return (
     <div class="scroll" role="region" aria-label="Slowest pairs of leaves" tabIndex={0}>

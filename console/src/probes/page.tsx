@@ -40,7 +40,7 @@ function Parts({ parts }: { parts: readonly SlowPart[] }) {
   );
 }
 
-/** What was slow once is no suspect, here as on the other views: it is measured again when its nodes are idle. */
+/** As on the other views, a part that was slow once is not a suspect: it is measured again when its nodes are idle. */
 function Suspects({ probes }: { probes: ProbesView }) {
   const suspects = suspectsOf(probes, incidents.value);
   const again = probes.suspects.filter((one) => !suspects.includes(one));

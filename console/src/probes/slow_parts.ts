@@ -1,10 +1,10 @@
-/** Which parts the probes suspect: one answer for Probes, Topology and the home page. */
+/** The suspected parts, the same for Probes, Topology and the home page. */
 
 import type { Incident, LeafPairView, ProbesView } from "../api";
 
 export type SlowPart = ProbesView["suspects"][number];
 
-/** Why a slow part is a suspect; '' where it was slow too rarely and is measured again first. */
+/** Why a slow part is a suspect; '' if it was slow too rarely and is measured again first. */
 export function suspicion({ subject, confirmed }: Pick<SlowPart, "subject" | "confirmed">, open: readonly Pick<Incident, "subject">[]): string {
   if (open.some((one) => one.subject === subject || one.subject === `fabric/${subject}`)) return "an incident is open";
   return confirmed ? "confirmed with a good partner" : "";
@@ -16,7 +16,7 @@ export function suspectsOf(probes: Pick<ProbesView, "suspects">, open: readonly 
 
 export const BELOW = 0.8;
 
-/** One session below the limit is no fault: healthy pairs vary, and the pair is probed again. Only suspects are red. */
+/** One session below the limit is not a fault: healthy pairs vary, and the pair is probed again. Only suspects are red. */
 export function level(pair: LeafPairView | undefined, suspected: boolean): string {
   if (!pair || pair.proven_at === null) return "unproven";
   if (suspected) return "slow";

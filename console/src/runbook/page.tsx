@@ -5,7 +5,7 @@ import { route } from "../shell/route";
 import { View } from "../shell/view";
 import { RunbookSteps } from "./steps";
 
-/** One runbook by its name: what alerts link to. */
+/** One runbook by its name; alerts link here. */
 export function RunbookPage() {
   const { item, asked } = route.value;
   const { value, trouble, missing } = useAnswer(() => ask().runbookNamed(item, asked["on"] ?? "", asked["part"] ?? ""), `${item} ${asked["on"] ?? ""}`);

@@ -17,7 +17,7 @@ function Steps({ name, steps }: { name: string; steps: readonly string[] }) {
   );
 }
 
-/** The steps of a runbook: what to do first, how to confirm it, what to leave, how to see that it is over. */
+/** The steps of a runbook: actions, confirmation, actions to avoid, and the end of the problem. */
 export function RunbookSteps({ book, whole = false }: { book: RunbookView; whole?: boolean }) {
   return (
     <section aria-label="Runbook" class="runbook">

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { connection, retryNow, roster } from "../live/session";
 import { timeOfDay } from "./time";
 
-/** Says that the shown state is old, and since when. */
+/** Says since when the shown state is out of date. */
 export function Banner() {
   const state = connection.value;
   const [, tick] = useState(0);

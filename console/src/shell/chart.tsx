@@ -1,4 +1,4 @@
-/** One signal over time, drawn as a line on a given span of time so that several stand under each other on one axis. */
+/** One signal over time as a line on a given time span, so that several charts share one axis. */
 
 import { measured, nameOf, ranging } from "./signals";
 import { axisClock, inFleetTime, roundTimes, timeZoneSeconds } from "./time";
@@ -14,7 +14,7 @@ export interface Line {
   values: readonly (number | null)[];
 }
 
-/** More points than the line has places for are thinned: of each stretch its lowest and its highest. */
+/** If there are more points than pixels, each section keeps its lowest and highest. */
 const MOST_POINTS = 1200;
 const WIDTH = 600;
 const HEIGHT = 54;

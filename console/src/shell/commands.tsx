@@ -15,7 +15,7 @@ function CopyButton({ text }: { text: string }) {
   );
 }
 
-/** The command line for what is shown. */
+/** The command line for the shown view. */
 export function CopyCommand({ text }: { text: string }) {
   return (
     <span class="copy-command">

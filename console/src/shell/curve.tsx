@@ -1,4 +1,4 @@
-/** Lines over an axis that is not time: shares by size, bandwidth by payload. Drawn to the width there is. */
+/** Lines over an axis that is not time: shares by size, bandwidth by payload. As wide as the page allows. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { percent } from "./figures";
@@ -9,7 +9,7 @@ export interface CurveLine {
   points: readonly (readonly [number, number])[];
   /** A limit rather than a measurement: dashed. */
   limit?: boolean;
-  /** Measurements that do not follow from one another: points, not a line. */
+  /** Independent measurements: points, not a line. */
   dots?: boolean;
 }
 
@@ -20,12 +20,12 @@ interface Drawn {
   lines: readonly CurveLine[];
   logX?: boolean;
   mark?: readonly [number, number] | null;
-  /** From where to where the axis goes, whatever is drawn. */
+  /** Begin and end of the axis, independent of the data. */
   span?: readonly [number, number];
   tick?: (value: number) => string;
-  /** Of a logarithmic axis: ticks stand at its powers. */
+  /** A logarithmic axis: ticks are at its powers. */
   base?: number;
-  /** The axis is of time, in the fleet's seconds: ticks stand at round times of day. */
+  /** A time axis in fleet seconds: ticks are at round times of day. */
   times?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Numbers as people read them, written one way on every view: no powers of ten, `12 %`, `305 USD`. */
+/** Number formats of all views: no powers of ten, `12 %`, `305 USD`. */
 
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -8,18 +8,18 @@ const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFra
 
 const LEAST = 0.001;
 
-/** 16.6 M, 1.2 B: what there are very many of. */
+/** Large counts: 16.6 M, 1.2 B. */
 export function many(value: number): string {
   return short.format(value).replace(/(?<=\d)(?=[A-Z])/, " ");
 }
 
-/** 1.25, 12,345 or < 0.001: hours and days that were spent. */
+/** Hours and days: 1.25, 12,345 or < 0.001. */
 export function amount(value: number): string {
   if (value > 0 && value < LEAST) return `< ${LEAST}`;
   return (value < 1000 ? three : whole).format(value);
 }
 
-/** 76.4, 1.755, 0.0125: what an instrument says, in a unit of its own size. */
+/** Readings of instruments in a suitable unit: 76.4, 1.755, 0.0125. */
 export function reading(value: number): string {
   return (Math.abs(value) < 1000 ? four : whole).format(value);
 }
@@ -29,7 +29,7 @@ export function percent(share: number | null | undefined): string {
   return share == null ? "unknown" : `${three.format(Number((share * 100).toFixed(1)))} %`;
 }
 
-/** Less than half a cent is nothing, and never "-0.00". */
+/** Less than half a cent is 0, and never "-0.00". */
 export function money(amount: number, currency = "USD"): string {
   const value = Math.abs(amount) < 0.005 ? 0 : amount;
   return `${(Math.abs(value) < 100 && value !== 0 ? cents : whole).format(value)} ${currency}`;

@@ -16,11 +16,11 @@ interface Listed<T> {
   rows: readonly T[];
   columns: readonly Column<T>[];
   keyOf: (row: T) => string;
-  /** What a search looks in. */
+  /** The text that a search reads. */
   text: (row: T) => string;
   choices?: readonly Choice[];
   fits?: (row: T, chosen: Readonly<Record<string, string>>) => boolean;
-  /** What is listed: incidents, jobs. */
+  /** The name of the rows: incidents, jobs. */
   what: string;
   hint: string;
   render: (row: T) => ComponentChildren;
@@ -59,7 +59,7 @@ function Controls({ choices, hint, shown, total, what }: { choices: readonly Cho
   );
 }
 
-/** While the pointer or the keyboard is in the table, rows keep their places. */
+/** While the pointer or the keyboard focus is in the table, rows keep their places. */
 function useReading<T>(rows: readonly T[], keyOf: (row: T) => string, signature: string) {
   const reading = useRef(false);
   const order = useRef<{ signature: string; keys: string[] }>({ signature: "", keys: [] });

@@ -1,4 +1,4 @@
-/** What is shown for an address that leads nowhere, with the ways on. */
+/** The page for an unknown address, with links to existing ones. */
 
 import { HOME, go, open, route, type View as Name } from "./route";
 import { View } from "./view";

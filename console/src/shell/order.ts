@@ -1,12 +1,12 @@
-/** Rows of a list as they are asked for in the address: found, filtered, sorted. Pure. */
+/** Rows of a list as the address requests them: searched, filtered, sorted. Pure. */
 
 export type Cell = string | number | null | undefined;
 
 export interface Column<T> {
   head: string;
-  /** What it is sorted by; without it the column cannot be sorted. */
+  /** The sort key; without it the column cannot be sorted. */
   by?: (row: T) => Cell;
-  /** Its cells are numbers, so its head stands to the right as they do. */
+  /** Its cells are numbers, so its head is right-aligned too. */
   number?: boolean;
   /** The first click sorts the largest first. */
   largestFirst?: boolean;
@@ -19,7 +19,7 @@ export interface Sort {
 
 const natural = new Intl.Collator("en", { numeric: true });
 
-/** "Cost" is ascending, "-Cost" descending; '' is the order in which they came. */
+/** "Cost" is ascending, "-Cost" descending; '': the original order. */
 export function parseSort(text: string): Sort | null {
   if (!text) return null;
   return text.startsWith("-") ? { head: text.slice(1), down: true } : { head: text, down: false };
@@ -29,14 +29,14 @@ export function formatSort(sort: Sort | null): string {
   return sort ? `${sort.down ? "-" : ""}${sort.head}` : "";
 }
 
-/** What the next click on a head asks for: its first order, the other one, then none. */
+/** The order after the next click on a head: its first order, the other one, then none. */
 export function nextSort<T>(column: Column<T>, now: Sort | null): Sort | null {
   const first = column.largestFirst ?? false;
   if (now?.head !== column.head) return { head: column.head, down: first };
   return now.down === first ? { head: column.head, down: !first } : null;
 }
 
-/** Unknown values stay last, however it is sorted. */
+/** Unknown values stay last in every order. */
 export function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], sort: Sort | null): T[] {
   const by = columns.find((column) => column.head === sort?.head)?.by;
   if (!by || !sort) return [...rows];
@@ -59,7 +59,7 @@ export function found<T>(rows: readonly T[], text: (row: T) => string, find: str
   });
 }
 
-/** The order in which a person reads stays: known rows keep their places, new ones come after them. */
+/** Keeps the reading order: known rows keep their places, new ones come after them. */
 export function held<T>(rows: readonly T[], key: (row: T) => string, before: readonly string[]): T[] {
   const place = new Map(before.map((name, at) => [name, at]));
   const last = before.length;

@@ -10,19 +10,19 @@ export type View = (typeof VIEWS)[number];
 
 export interface Route {
   view: View;
-  /** One of what the view lists: an incident, a job. '' is the list. */
+  /** One item of the view: an incident, a job. '': the list. */
   item: string;
   node: string;
   group: string;
   find: string;
-  /** What a plan or a drill was asked with, name by name. */
+  /** The parameters of a plan or a drill, by name. */
   asked: Readonly<Record<string, string>>;
 }
 
 export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", find: "", asked: {} };
 
 export function parse(hash: string): Route {
-  if (!hash.startsWith("#/")) return HOME; // no address of ours: a sign-in leaves its token there
+  if (!hash.startsWith("#/")) return HOME; // not an address of the page: a sign-in leaves its token there
   const [path = "", query = ""] = hash.slice(2).split("?", 2);
   const { group = HOME.group, find = "", ...asked } = Object.fromEntries(new URLSearchParams(query));
   const [first = "", ...rest] = path.split("/");
@@ -61,7 +61,7 @@ export function followAddress(): void {
   read();
 }
 
-/** Opening something is a step one can go back from; typing in a field is not. */
+/** Opening something adds a step to the browser's history; typing in a field does not. */
 export function go(change: Partial<Route>): void {
   const before = route.value;
   const next = { ...before, ...change };
@@ -71,12 +71,12 @@ export function go(change: Partial<Route>): void {
   else history.replaceState(null, "", format(next));
 }
 
-/** To another view; what was looked for in the last one stays there. */
+/** Goes to another view without the search of the last one. */
 export function open(view: View, item = "", asked: Readonly<Record<string, string>> = {}): void {
   go({ ...HOME, view, item, asked });
 }
 
-/** Changes what the view is asked for; the address keeps only what is not empty. */
+/** Changes the parameters of the view; the address contains only those that are not empty. */
 export function setAsked(change: Record<string, string>): void {
   go({ asked: Object.fromEntries(Object.entries({ ...route.value.asked, ...change }).filter(([, value]) => value)) });
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { session, signIn, whyRefused } from "../live/session";
 import { format, go, HOME, route } from "./route";
 
-/** With a token or by the organisation's identity provider. The session is a cookie that no script can read. */
+/** Sign-in with a token or by the organisation's identity provider. The session is a cookie that scripts cannot read. */
 export function SignIn({ reason, onDone }: { reason: string; onDone?: () => void }) {
   const field = useRef<HTMLInputElement>(null);
   const [trouble, setTrouble] = useState(reason);
@@ -60,7 +60,7 @@ export function SignIn({ reason, onDone }: { reason: string; onDone?: () => void
   );
 }
 
-/** What the button at the top right opens, also where reading needs no sign-in. */
+/** The dialog of the button at the top right, which exists even if reading needs no sign-in. */
 export function SignInPage() {
   return <SignIn reason={route.value.asked["why"] ?? ""} onDone={() => go(HOME)} />;
 }

@@ -1,4 +1,4 @@
-/** Signals carry their unit in their name; here both as people say them, and values in a size that can be read. */
+/** Readable names and values of signals, whose unit is in their name. */
 
 import { percent, reading } from "./figures";
 

@@ -4,7 +4,7 @@ import { open } from "./route";
 
 const NAME = /^[a-z]+\.[a-z_]+$/;
 
-/** A sentence with options of commands in it: a line never ends between the dashes of one. */
+/** A sentence with command options: a line never breaks inside an option. */
 export function Unbroken({ text }: { text: string }) {
   return (
     <>

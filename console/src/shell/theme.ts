@@ -1,4 +1,4 @@
-/** Dark or light: as the system prefers, unless one was chosen here. */
+/** Dark or light: the system's preference, unless the user chose one. */
 
 import { effect, signal } from "@preact/signals";
 import type { Theme } from "../fleet/signs";

@@ -1,4 +1,4 @@
-/** Times as people on call read them. */
+/** Formats of times and durations. */
 
 import { signal } from "@preact/signals";
 
@@ -8,7 +8,7 @@ const UNITS: [size: number, name: string, smaller: number, rest: string][] = [
   [60, "min", 60, ""],
 ];
 
-/** 40 s, 24 min, 1 h 35 min, 2 d 3 h: every duration of the page, as the terminal has it (holdfast/config/quantities.py). Rounded down. */
+/** 40 s, 24 min, 1 h 35 min, 2 d 3 h: durations as in the terminal (holdfast/config/quantities.py). Rounded down. */
 export function lasting(seconds: number): string {
   const left = Math.max(0, Math.floor(seconds));
   const [size, name, smaller, rest] = UNITS.find(([unit]) => left >= unit) ?? [1, "s", 1, ""];
@@ -20,22 +20,22 @@ export function age(from: number, now: number): string {
   return lasting(now - from);
 }
 
-/** A signal, so that what was drawn before the clock was known is drawn again. */
+/** A signal, so that the page draws times again when the clock is known. */
 const fleetClock = signal({ began: 0, factor: 1 });
 
-/** A simulated fleet's clock: equal to the controller's at one moment, and faster by a factor. */
+/** A simulated fleet's clock: equal to the controller's at one time, and faster by a factor. */
 export function setFleetClock(from: number, timesAsFast: number): void {
   const { began, factor } = fleetClock.peek();
   if (began !== from || factor !== timesAsFast) fleetClock.value = { began: from, factor: timesAsFast };
 }
 
-/** A moment of the controller's clock, by the clock of the fleet. */
+/** Converts a time of the controller's clock to the fleet's clock. */
 export function inFleetTime(at: number): number {
   const { began, factor } = fleetClock.value;
   return factor === 1 ? at : began + (at - began) * factor;
 }
 
-/** How long that was, in the fleet's own time. */
+/** A duration in fleet time. */
 export function livedBetween(from: number, to: number): string {
   return lasting((to - from) * fleetClock.value.factor);
 }
@@ -43,7 +43,7 @@ export function livedBetween(from: number, to: number): string {
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const calendar = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 
-/** A number is a moment of the fleet; a Date is one of this browser, such as a lost connection. */
+/** A number is a fleet time; a Date is a time of this browser, such as that of a lost connection. */
 export function timeOfDay(at: number | Date): string {
   return clock.format(typeof at === "number" ? new Date(inFleetTime(at) * 1000) : at);
 }
@@ -51,12 +51,12 @@ export function timeOfDay(at: number | Date): string {
 const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const short = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
-/** A moment on an axis: the minute is enough, and over more than a day its date belongs to it. */
+/** A time on an axis: hours and minutes, with the date if the axis is longer than a day. */
 export function axisTime(at: number, spanSeconds: number): string {
   return axisClock(inFleetTime(at), spanSeconds);
 }
 
-/** The same of a time that is the fleet's already. */
+/** The same for a fleet time. */
 export function axisClock(fleetTime: number, spanSeconds: number): string {
   return (spanSeconds > 86_400 ? short : minutes).format(new Date(fleetTime * 1000));
 }
@@ -74,7 +74,7 @@ export function timeZoneSeconds(at: number): number {
   return -60 * new Date(at * 1000).getTimezoneOffset();
 }
 
-/** A time of day is enough for today; another day is named. */
+/** The time of day; for another day with the date. */
 export function moment(at: number, now: number): string {
   return day(at) === day(now) ? timeOfDay(at) : short.format(new Date(inFleetTime(at) * 1000));
 }

@@ -1,4 +1,4 @@
-/** What a tab is called. */
+/** The title of the browser tab. */
 
 import type { Route } from "./route";
 
@@ -18,7 +18,7 @@ const NAMES: Record<Route["view"], string> = {
   missing: "No such page",
 };
 
-/** "(3) n017 - Holdfast": how many things wait, then what the tab shows. */
+/** "(3) n017 - Holdfast": number of open items, then the shown view. */
 export function titleOf({ view, item, node }: Route, waiting: number): string {
   const shown = view === "missing" ? NAMES.missing : node || item.replace(/@\d+(\.\d+)?$/, "") || NAMES[view];
   return `${waiting > 0 ? `(${waiting}) ` : ""}${shown} - Holdfast`;

@@ -1,16 +1,16 @@
-/** What every view but the fleet's begins with, and the one table that lists use. */
+/** The head of every view except the fleet's, and the table of all lists. */
 
 import type { ComponentChildren } from "preact";
 import { HOME, go, open, type View as Name } from "./route";
 
 interface Framed {
   title: ComponentChildren;
-  /** What could not be read, and why: "The jobs could not be read: no answer". '' is no trouble. */
+  /** The error: "The jobs could not be read: no answer". '': none. */
   trouble?: string;
   what?: string;
-  /** There is no such thing: said plainly, with the ways on. */
+  /** The page for an item that does not exist, with links to existing ones. */
   missing?: boolean;
-  /** The list this came from. */
+  /** The list of this item. */
   back?: { view: Name; label: string };
   children?: ComponentChildren;
 }
@@ -61,7 +61,7 @@ function NoSuch({ what, named, why, back }: { what: string; named: ComponentChil
 interface Listed {
   heads: readonly string[];
   caption?: string;
-  /** On a phone a row is a card: its cells say in `data-head` what they are. */
+  /** On a phone a row is a card; its cells have their column in `data-head`. */
   cards?: boolean;
   children: ComponentChildren;
 }

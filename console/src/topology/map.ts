@@ -9,9 +9,9 @@ export interface RackBox {
 }
 
 export interface LoopBox {
-  /** '' where no node says which loop cools it. */
+  /** '' if no node reports its loop. */
   name: string;
-  /** What cools the loop, such as cdu/cdu1. */
+  /** The unit that cools the loop, such as cdu/cdu1. */
   coolers: readonly string[];
   racks: readonly RackBox[];
 }
@@ -45,7 +45,7 @@ function grouped(nodes: readonly NodeView[], kind: string): [string, NodeView[]]
   return [...groups].toSorted(([one], [other]) => natural.compare(one, other));
 }
 
-/** A switch of the topology file and a leaf of a node's place are one thing. */
+/** A switch of the topology file and a leaf of a node's place are the same subject. */
 export function plain(subject: string): string {
   return subject.replace(/^switch\//, "leaf/");
 }
@@ -94,5 +94,5 @@ export function litBy(incident: Incident, nodes: readonly NodeView[]): ReadonlyS
 
 export type PairState = "suspect" | "below" | "unproven" | "proven";
 
-/** Only these are drawn where there are many leaves. */
+/** With many leaves, only these are drawn. */
 export const REMARKABLE: ReadonlySet<PairState> = new Set<PairState>(["suspect", "below", "unproven"]);

@@ -23,7 +23,7 @@ function tone(subject: string, lit: ReadonlySet<string> | null): string {
   return lit ? `${lit.has(subject) ? "lit" : "dim"} ${root}` : root;
 }
 
-/** A rack is as dim as the nodes in it. */
+/** A rack is dimmed like its nodes. */
 function rackTone(rack: RackBox, lit: ReadonlySet<string> | null): string {
   if (!lit) return tone(`rack/${rack.name}`, null);
   return lit.has(`rack/${rack.name}`) || rack.nodes.some((node) => lit.has(`node/${node.name}`)) ? "lit" : "dim";
