@@ -18,7 +18,7 @@ from holdfast.economics.costs.replicas import loss_chance
 from holdfast.economics.costs.spares import mean_out, spares_for
 from holdfast.economics.costs.survival import chance_of_failure, exact_interval, rate_from_probability
 
-APART = "computed apart, with other tools"
+APART = "computed separately, with other tools"
 PAGE = Path(__file__).parent.parent / "docs" / "agreement.md"
 LLAMA_SECONDS = 54 * 86_400 / 419
 EPOCH = 50_000 * 3600.0

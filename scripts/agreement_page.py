@@ -86,8 +86,8 @@ def _contradictions() -> str:
 - **Meta RSC does not follow 1/N.** 6.50 failures per 1,000 node-days give the printed 1.8 h and 0.23 h, but
   {measured:.1f} h at 1,024 GPUs where 7.9 h were measured. One rate does not fit all sizes of job; `plan` says so with
   every answer that uses it. This row is a miss of the law, not of the arithmetic, and is not in the table above.
-- **Epoch's 50,000 h per GPU** is no time between hardware failures: Llama 3's interruptions of all causes are one per
-  {hours:,.0f} GPU-hours.
+- **Epoch's 50,000 h per GPU** is not a time between hardware failures: Llama 3's interruptions of all causes are one
+  per {hours:,.0f} GPU-hours.
 - **1 % per GPU-year** (Databricks, called conservative) is {419 / 884_736 * 365 / 0.01005:.0f} times below the rate of
   Llama 3's interruptions. They count different things; `--rate` has no default.
 - **Delta's versions** differ: use one. H100's figure of v4 is exactly 24 events, so its interval is wide.
@@ -98,5 +98,5 @@ def _contradictions() -> str:
 - **Titan** had 18,688 slots and 30,207 serial numbers: both are called its GPUs. The paper's draft has 813 failures in
   2016-Q4 where the data has 846.
 - Epoch's "12 to 43 % overhead" does not come out of its printed parameters; SemiAnalysis's three goodput results
-  cannot be computed from its text, for the base rate is only in a picture. Neither is in the table.
+  cannot be computed from its text, because the base rate is only in a picture. Neither is in the table.
 """

@@ -72,7 +72,7 @@ def _lifetimes(gpus: dict[str, titan.Gpu], part: float) -> list[Row]:
     }
     old, new = observed_rate(of["old"]), observed_rate(of["new"])
     steps = kaplan_meier(of["old"])
-    note = "computed apart on the whole data; the authors print no such figure"
+    note = "computed separately on the whole data; the authors print no such figure"
     return [
         Row("Titan: deaths per GPU-year, old batch", 0.0664, old.rate, _allowed(old.events, part), note),
         Row("Titan: deaths per GPU-year, new batch", 0.0025, new.rate, _allowed(new.events, part), note),
