@@ -9,6 +9,7 @@ from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.formats.job.aside import tries_again
 from holdfast.formats.job.log import JobLog
 
+LITTLE = "failed: Free memory on device (0.88/23.56 GiB) on startup is less than desired GPU memory utilization (0.9)"
 TRACED = """ERROR: the request failed
 Traceback (most recent call last):
   File "/w/serve.py", line 88, in main
@@ -146,6 +147,8 @@ def test_the_same_words_of_a_job_that_failed(text: str, cause: str) -> None:
         (f"## Disks\n## Memory\n```\n{RESET}\n```\n", False),  # the text shows more than one thing
         (f"## Disks\n## Memory\n{RESET}\n", True),  # a program prints such lines too
         (f"## Disks\n## Memory\n```\n{RESET}\nsrun: error: n1: task 0: Exited with exit code 1\n```\n", True),
+        (f"ERROR core: {LITTLE}\n", True),
+        (f"INFO core: {LITTLE}\n", False),  # the program itself calls it a piece of information
         (TRACED, True),
         (TRACED + 'GET "/health" 200\n', False),
     ],

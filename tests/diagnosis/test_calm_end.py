@@ -108,7 +108,8 @@ def test_a_volume_that_was_late_delays_a_pod_that_runs_then() -> None:
     ("why", "below", "sure"),
     [
         ("nothing", "", True),
-        ("a line or two", SETUP[:-32], True),
+        ("one line", SETUP.splitlines()[0] + "\n", True),
+        ("two lines", SETUP[:-32], False),
         ("a program that goes on in other words", SETUP, False),
         (
             "a process ended before the rest of the log",

@@ -225,8 +225,8 @@ def raised(**more: object) -> Evidence:
     ("why", "own", "others", "doubted"),
     [
         ("the log goes on below it", [raised()], [], True),
-        ("it ends soon", [raised(quiet_end="2")], [], False),
-        ("below one of two lines it ends", [raised(), raised(quiet_end="2")], [], False),
+        ("it ends soon", [raised(quiet_end="1")], [], False),
+        ("below one of two lines it ends", [raised(), raised(quiet_end="1")], [], False),
         ("the line itself is of the end of its process", [raised(where="train.py:3")], [], False),
         ("a program that logs where it was goes on", [raised(where="train.py:3", logged="yes")], [], True),
         ("a kernel's word", [raised(action="restart_node")], [], False),

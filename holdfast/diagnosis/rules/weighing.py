@@ -9,7 +9,7 @@ from holdfast.model.evidence import Evidence
 
 CLOCK_SKEW_SECONDS = 120.0  # between hosts; logs alone cannot show more
 BEFORE_SECONDS = 900.0  # an event longer before the wait did not cause it
-_GOES_ON_LINES = 3  # normal lines of any kind
+_GOES_ON_LINES = 2  # normal lines of any kind
 _LONGEST_WAIT_SECONDS = 1800.0  # longest watchdog timeout in use: a scheduler may report a failure this late
 
 

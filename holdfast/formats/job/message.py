@@ -180,7 +180,7 @@ def of_problem(line: JobLine, rows: Sequence[job_problems.JobProblem] | None = N
     if line.level == "I" and problem.role == "strong" and not _ERROR_MARK.search(line.text):
         return None
     role = "hint" if line.level == "W" and not problem.warned else problem.role
-    if line.level == "W" and role == "strong":
+    if line.level in ("I", "W") and role == "strong":
         role = "likely"
     if role == "strong" and not (line.nccl or line.level == "E" or problem.warned or _ERROR_MARK.search(line.text)):
         role = "likely"  # no word of the line says that something failed
