@@ -9,7 +9,7 @@ from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.formats.job.aside import tries_again
 from holdfast.formats.job.log import JobLog
 
-LITTLE = "failed: Free memory on device (0.88/23.56 GiB) on startup is less than desired GPU memory utilization (0.9)"
+LITTLE = "Error in memory profiling. The memory of the GPU is taken."
 TRACED = """ERROR: the request failed
 Traceback (most recent call last):
   File "/w/serve.py", line 88, in main
