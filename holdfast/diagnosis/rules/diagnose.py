@@ -15,7 +15,7 @@ from holdfast.model.evidence import Evidence
 
 THIS_JOB = "this"
 MOST_CAUSES = 8
-_ABORTED = 0.4  # a process that aborted itself, and no reason for it
+_ABORTED = 0.4  # confidence of an abort without a reason
 MOST_RANKS = 8  # most ranks in a subject; with more, the subject is the job
 _COLLECTIVE_CALL = re.compile(r"\bnccl[A-Z]\w+|\b[NR]CCL\b|unhandled (?:system|cuda) error")
 _LAUNCHERS = ("task", "hydra")  # their lines name the process that ended, not the cause
@@ -48,7 +48,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     if not roots:
         roots = _without_a_cause(mattering, wait)
     elif all(one.evidence[0].role == "exit" and one.confidence < _ABORTED for one in roots):
-        roots = hints.warned(mattering)[:1] or roots  # an abort alone says less than what was warned of before it
+        roots = hints.warned(mattering)[:1] or roots  # a warning before the abort says more than the abort alone
     _add_symptoms(roots, mattering, wait)
     step = next_step.decide(roots, mattering) if roots else None
     return Diagnosis(

@@ -82,7 +82,7 @@ def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidat
     first = telling[0]
     cause, sure, words = _SAYS[signal_of(first) or 0]
     if cause == "job.dataloader" and first.event.code == "task" and not any(_of_a_trainer(one) for one in evidence):
-        cause = "job.exception"  # any program may map a file that is cut short
+        cause = "job.exception"  # any program may map a truncated file
     if first.event.code != "agent" and signal_of(first) == _TERM:
         return None
     alike = [one for one in ends if signal_of(one) == signal_of(first)]
@@ -100,7 +100,7 @@ def candidate(evidence: Sequence[Evidence], *, waited: bool = False) -> Candidat
 
 
 def _of_a_trainer(one: Evidence) -> bool:
-    """Whether it shows a program in Python, most often one that loads data in processes of its own."""
+    """Whether the evidence is from a Python program, usually one with data loading processes."""
     return one.event.kind in _TRAINER_KINDS or one.event.code in ("python", "worker", "spawn", "elastic", "summary")
 
 

@@ -13,7 +13,7 @@ from holdfast.model.evidence import Evidence
 
 SURE = 0.6  # below it the answer says what is missing
 _LAST_WORDS = 0.35
-_QUIET_LINES = 2  # of any kind below an error that no rule knows
+_QUIET_LINES = 2  # lines of any kind below an error without a rule
 _MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
 _LOG_OPTION = {"task": "srun --output=job-%j-%t.log", "hydra": "mpiexec -outfile-pattern=out.%r"}
 _TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out|likely a timeout")

@@ -31,7 +31,7 @@ _TERM = 15
 _GOES_ON_LINES = 2  # lines below an error that is tried again: the announcement and one more
 _CALM_LINES = {"hint": 1, "weak": 2}  # normal lines below an error, by its role, that make it count as a hint
 _MOST_CALM_LINES = 3
-_CAUGHT_LINES = 2  # below an exception that a logger printed: who logs it has caught it
+_CAUGHT_LINES = 2  # normal lines below an exception that a logger printed, and that was therefore caught
 _BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount")
 _STARTER = re.compile(
     r"(?:slurmstepd|slurmd|srun|docker|dockerd|containerd|pyxis|enroot|apptainer|singularity)\b.{0,20}?: "
@@ -184,7 +184,7 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
 
 
 def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """Whether the process was asked to end and saved a checkpoint, or was started again and made steps."""
+    """Whether the process was ordered to end and saved a checkpoint, or restarted and made steps."""
     if one.role != "effect" or one.event.code not in ("agent", "closing"):
         return False
     return one.event.line < saved.get(one.file, 0) or one.number_or_zero("steps_after") >= _STARTED_STEPS
@@ -211,7 +211,7 @@ def as_hints(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _is_beside(one: Evidence) -> bool:
-    """A helper program that is missing in a run that has made steps: the run did not need it."""
+    """Whether a missing helper program is harmless, because the run made steps without it."""
     return one.word("problem") in _BESIDE_A_RUN and one.number("step") is not None
 
 
@@ -232,7 +232,7 @@ def _was_asked_to_end(one: Evidence) -> bool:
 def _is_passed(one: Evidence) -> bool:
     """Whether the program's log continues below the line. An error that ends its process is never passed.
 
-    What starts a job and complains of the start is refuted by what the job itself writes below it.
+    A launcher's error about the start does not count if the job itself writes lines below it.
     """
     if one.role == "exit" and _was_asked_to_end(one):
         return True
@@ -250,7 +250,7 @@ def _is_passed(one: Evidence) -> bool:
 
 
 def _as_hint(one: Evidence) -> Evidence:
-    """The evidence as a hint. An exit keeps its role, except by SIGTERM, or of a worker that was started again."""
+    """The evidence as a hint. An exit keeps its role, unless SIGTERM caused it or the worker was restarted."""
     if one.role == "exit":
         over = exits.signal_of(one) == _TERM or (_is_tried_again(one) and one.event.count < _REPEATED)
         return replace(one, role="note") if over else one

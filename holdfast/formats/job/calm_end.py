@@ -16,9 +16,7 @@ _ENDING = re.compile(  # words of any shutdown, clean or not
 _WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # a word, or a row of numbers
 _DIGITS = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 # the name of the program that logs
-_SERVED = re.compile(
-    r'"(?:GET|POST|PUT|HEAD) (?!/metrics)[^"]{1,300} HTTP/[\d.]{1,4}" 2\d\d\b'
-)  # a request that was answered
+_SERVED = re.compile(r'"(?:GET|POST|PUT|HEAD) (?!/metrics)[^"]{1,300} HTTP/[\d.]{1,4}" 2\d\d\b')  # an answered request
 _SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")
 _LONGEST = 300
 _LEAST_SHAPE = 3

@@ -56,7 +56,7 @@ class LineContext:
         return self._near
 
     def heading(self) -> str:
-        """The first line of the box that a line stands in, below a rule of dashes; '' where there is no rule."""
+        """The first line of the box around the line, below a rule of dashes; '' without a rule."""
         texts = [line.text for line in self.lines()[-_BOX_LINES:]]
         rule = max((number for number, text in enumerate(texts) if text.strip().startswith(_RULE)), default=None)
         return next((text.strip() for text in texts[rule + 1 :] if text.strip()), "") if rule is not None else ""

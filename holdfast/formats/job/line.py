@@ -92,7 +92,8 @@ _PREFIXES = tuple(
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
         r" {0,3}(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>\d{1,4})\] "
         r"(?:(?P<place>[\w./]+\.(?:cu|h|cc):\d+) )?(?P<nccl>(?P<severity>WARN|INFO) )",  # before its lines had its name
-        r"(?P<nccl>(?P<severity>WARN|INFO|TRACE): Function: \w{1,80} Line: \d{1,6}: )(?=NET/)",  # its plugin in a test
+        # NCCL's plugin in a test
+        r"(?P<nccl>(?P<severity>WARN|INFO|TRACE): Function: \w{1,80} Line: \d{1,6}: )(?=NET/)",
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         r"(?:(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} )?\[(?P<local>\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
         r"(?P<nccl>(?:CCOM|MSCCLPP|[A-Z]{1,4}CCL) (?P<severity>WARN|INFO|ERROR) )",  # libraries made from NCCL
@@ -127,7 +128,7 @@ _PREFIXES = tuple(
     )
 )
 _PYTHON_WARNING = re.compile(r"\s{0,8}\S{1,300}\.py:\d{1,6}: [A-Z]\w*Warning: |[Ww]arning: ")
-_RAISED_BELOW = re.compile(  # TensorFlow warns of the status that it raises as an exception then
+_RAISED_BELOW = re.compile(  # TensorFlow logs a status as a warning and then raises it as an exception
     r"OP_REQUIRES failed at \S{1,200} ?: (?!Cancelled|CANCELLED|Aborted|ABORTED|Out of range|OUT_OF_RANGE)"
 )
 _SAID = re.compile(r'"(?P<text>(?:[^"\\]|\\.){3,3000})"?(?P<rest>.*)$')  # klog and Triton quote the message

@@ -94,7 +94,7 @@ class JobLog:
         if kind == TextKind.LOG or text_kind.is_package(self._head) or self._lines <= self._head.count(b"\n"):
             return kind
         if text_kind.is_explained(self._head) and text_kind.is_explained(self._above):
-            return kind  # the steps of a page are examples
+            return kind  # training steps in a document are examples
         return TextKind.LOG if self._steps_read or text_kind.shows_a_log(self._above) else kind
 
     def _evidence(self) -> list[Evidence]:

@@ -1,4 +1,4 @@
-"""Markdown texts that explain errors: guides, tables of words, notes. The errors in them did not happen."""
+"""Recognises Markdown texts that explain errors: guides, glossaries, notes. The errors in them did not happen."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from holdfast.formats.job import text_lines
 
 _FENCE = re.compile(r"\s{0,8}(?:`{3}|~{3})")
-_MARK = r"[#>*_\-\d.()\s]{0,12}"  # of a heading, an item, bold text
+_MARK = r"[#>*_\-\d.()\s]{0,12}"  # marks of a heading, an item or bold text
 _REMEDY = re.compile(
     _MARK + r"(?:(?:Quick |Possible |The )?(?:Solutions?|Fix(?:es)?|Workarounds?|Resolution|Remedy|Recovery|Mitigation"
     r"|Prevention|Remediation)"
@@ -24,7 +24,7 @@ _TROUBLE_HEADING = re.compile(
     r"#{1,6} .{0,60}\b(?:Symptoms?|Root causes?|(?:Issue|Problem|Error|Incident|Bug|Pitfall|Scenario) #?\d)",
     re.IGNORECASE,
 )
-_FRONT = re.compile(r"---\s*\n(?:[\w-]{1,40}:.*\n|[ -].*\n){1,40}---\s*\n")  # what a page says of itself
+_FRONT = re.compile(r"---\s*\n(?:[\w-]{1,40}:.*\n|[ -].*\n){1,40}---\s*\n")  # front matter of a page
 _TITLED = re.compile(r"(?m)^(?:title|layout|description|slug|permalink): ")
 _MARKS = re.compile(r"[*_`>]+")
 _TROUBLE = re.compile(
@@ -35,17 +35,17 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"#{1,6} \S|\*\*\d{0,2}[.)]? ?[^*\n]{3,100}\*\*:?\s*$")
-_RULE = re.compile(r"\s{0,4}\|?(?: ?:?-{2,}:? ?\|){1,20}(?: ?:?-{2,}:? ?)?\s*$")  # below the names of a table's columns
+_RULE = re.compile(r"\s{0,4}\|?(?: ?:?-{2,}:? ?\|){1,20}(?: ?:?-{2,}:? ?)?\s*$")  # the line below a table's head
 _ROW = re.compile(r"\s{0,4}\|.*\|\s*$")
 _ITEM = re.compile(r"\s{0,6}(?:[-*+]|\d{1,2}[.)]) \S|\s{2,8}\S|\*\*[^*\n]{2,60}\*\* \S|-{3,}\s*$")
 _SENTENCE = re.compile(r"(?![\w.]{1,80}(?:Error|Exception)\b)[A-Z][a-z][^\n]{40,400}[a-z)*`][.:!?]\s*$")
 _FEW = 2
-_LEAST_SAID = 3  # lines outside of its code
+_LEAST_SAID = 3  # least lines outside of code blocks
 _MOSTLY = 0.9
 
 
 def explains(text: str) -> bool:
-    """Whether a text tells what errors mean: its form is troubles with remedies, or a table of words."""
+    """Whether the text explains errors: it lists problems with remedies, or is a table of terms."""
     if not any(mark in text for mark in ("#", "*", "|", "\uff1a")):
         return False
     said = _outside(text.split("\n"))
@@ -55,7 +55,7 @@ def explains(text: str) -> bool:
 
 
 def is_page(text: str) -> bool:
-    """Whether all that stands outside of its blocks of code is headings, items, rows and sentences."""
+    """Whether the text outside of code blocks consists of headings, items, rows and sentences."""
     lines = text.split("\n")
     blocks = sum(bool(_FENCE.match(line)) for line in lines) // 2
     said = [line for line in _outside(lines) if line.strip()]
@@ -64,12 +64,12 @@ def is_page(text: str) -> bool:
         return bool(_TITLED.search(front[0]))
     if blocks + headings <= _FEW or not headings or len(said) < _LEAST_SAID:
         return False
-    told = any(_is_sentence(line) for line in said) or min(blocks, headings) >= _FEW
-    return told and sum(_is_of_a_page(line) for line in said) >= _MOSTLY * len(said)
+    has_sentence = any(_is_sentence(line) for line in said) or min(blocks, headings) >= _FEW
+    return has_sentence and sum(_is_of_a_page(line) for line in said) >= _MOSTLY * len(said)
 
 
 def quotes(text: str) -> bool:
-    """Whether a text shows what programs print in blocks of code, or under headings of its own."""
+    """Whether the text quotes program output in code blocks or under headings."""
     lines = text.split("\n")
     blocks = sum(bool(_FENCE.match(line)) for line in lines) // 2
     headings = sum(bool(_HEADING.match(line)) for line in _outside(lines))
@@ -77,7 +77,7 @@ def quotes(text: str) -> bool:
 
 
 def _outside(lines: Sequence[str]) -> list[str]:
-    """The lines outside of blocks of code; all, where a copy cut a block open."""
+    """The lines outside of code blocks; all lines if a block is cut open."""
     marks = [place for place, line in enumerate(lines) if _FENCE.match(line)]
     if len(marks) % 2:
         return [line for line in lines if not _FENCE.match(line)]
@@ -86,7 +86,7 @@ def _outside(lines: Sequence[str]) -> list[str]:
 
 
 def _is_table_of_words(said: Sequence[str]) -> bool:
-    """A table that is most of a text, below a heading or its own columns, and none of its cells is a whole log line."""
+    """Whether most of the text is one table below a heading or column names, without whole log lines in its cells."""
     rows = [line for line in said if _ROW.match(line)]
     filled = [line for line in said if line.strip()]
     return len(rows) > _FEW and any(_RULE.match(line) for line in rows) and len(rows) + _FEW >= len(filled)

@@ -51,7 +51,7 @@ _ERROR_MARK = re.compile(
 _GOES_ON = re.compile(
     r"\b[Rr]etrying\b|[Rr]etry in|[Rr]etry \d{1,3}/\d|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless"
 )
-_MAY_HAPPEN = re.compile(  # what a warning threatens with, on a condition
+_MAY_HAPPEN = re.compile(  # a condition under which a warning predicts a failure
     r"\b(?:will|would|may|might|could) (?:\w+ ){0,2}?"
     r"(?:fail|crash|hang|stall|abort|be (?:killed|terminated|evicted|lost|aborted))\b"
     r"(?: \w+){0,3}? (?:if|when|unless|once)\b"
@@ -70,8 +70,8 @@ _FIELD = re.compile(r"\b(?:[Ee]rr(?:or)?|msg|reason|[Mm]essage|desc|details)(?:=
 _SETTING = re.compile(r"[(, ]\w{2,60}=[^=,\n]{0,200},")
 _MANY_SETTINGS = 3
 _SOURCE_PLACE = re.compile(r"[\w./-]{1,300}\.(?:c|cc|cpp|cu|h|hpp):\d+: ")
-_NCCL_RETURNED = re.compile(r"/?(?:[\w.-]+/)*[\w.-]+:\d{1,6} -> [1-9]\b")  # the call above it handed the error on
-_NCCL_ECHO = re.compile(  # another thread's error, told again
+_NCCL_RETURNED = re.compile(r"/?(?:[\w.-]+/)*[\w.-]+:\d{1,6} -> [1-9]\b")  # the calling function passed the error on
+_NCCL_ECHO = re.compile(  # a repeated error of another thread
     r"\[Proxy Service|Failed to execute operation|while polling for opId|Proxy Call to rank|\[Service [Tt]hread\]"
     r"|\[Rem Allocator\]|[Pp]roxy(?:Progress|Connect)|socket progress error|NET/Socket : (?:message truncated|socket)"
 )
@@ -206,7 +206,10 @@ def of_nccl(line: JobLine) -> Evidence | None:
 
 
 def of_nccl_warning(line: JobLine, below: Sequence[JobLine]) -> Evidence | None:
-    """A warning of NCCL by its source file alone. `below`: the next lines, which show a call that returned an error."""
+    """A warning of NCCL, judged by its source file.
+
+    `below`: the next lines, which show a call that returned an error.
+    """
     cause, problem = failed_calls.cause_of_nccl_source(line.place)
     if not line.nccl or line.level != "E" or not cause or _NCCL_ECHO.search(line.text):
         return None

@@ -25,11 +25,11 @@ _LAUNCHER_MESSAGE = re.compile(
 )  # torchrun prints the content of its error file
 _ANY_CLASS = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
-_RICH_FRAME = re.compile(  # in the box that rich draws; a long one goes on in the row below
+_RICH_FRAME = re.compile(  # a frame in rich's box; a long one continues in the next row
     r"\s*\N{BOX DRAWINGS LIGHT VERTICAL} (?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}\.pyx?):(?P<line>\d{1,9})"
     r" in (?P<function>[^\s\u2502]{0,200})"
 )
-_CELL_FRAME = re.compile(  # of IPython
+_CELL_FRAME = re.compile(  # a frame of IPython
     r"File (?P<file>\S{1,300}):(?P<line>\d{1,9}), in (?P<function>[\w.<>]{1,200})"
 )
 _RICH_CODE = re.compile(r"\s*\N{BOX DRAWINGS LIGHT VERTICAL} \u2771 +\d{1,9} (?P<code>[^\n]{1,300}?)[ \u2502]*$")
@@ -58,7 +58,7 @@ def _found(text: str) -> re.Match[str] | None:
 
 
 def frame(text: str) -> re.Match[str] | None:
-    """A frame of a traceback, as Python prints it, or IPython or rich."""
+    """A traceback frame in the form of Python, IPython or rich."""
     if "\N{BOX DRAWINGS LIGHT VERTICAL}" in text:
         return _RICH_FRAME.match(text)
     return _FRAME.match(text) or _CELL_FRAME.match(text)
@@ -177,7 +177,7 @@ def traceback_logger(line: JobLine, above: Sequence[JobLine]) -> JobLine | None:
 
 
 def logger_above(lines: Sequence[JobLine]) -> JobLine | None:
-    """The line of the logger that printed the last traceback in the lines of one process."""
+    """The line of the logger that printed the last traceback of a process."""
     place = max((place for place, one in enumerate(lines) if _TRACEBACK in one.text), default=None)
     if place is None:
         return None

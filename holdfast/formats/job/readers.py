@@ -22,21 +22,21 @@ _GOES_ON_BELOW = re.compile(r"(?:[:=]|\.\.\.)\s*$")  # the message continues on 
 _CONTINUES = re.compile(
     r"\s+(?:fails?|failed|returned|with|error|strerror|errno|reason)\b"
 )  # the end of a message that began on the line above
-_START = 4  # bytes of a word by which it is looked up
-_PANIC = re.compile(r"panicked at \S{1,300}:\d{1,6}:\d{1,4}:$")  # Rust says why on the next line
+_START = 4  # first bytes of a word, by which it is looked up
+_PANIC = re.compile(r"panicked at \S{1,300}:\d{1,6}:\d{1,4}:$")  # Rust prints the reason on the next line
 _NODE = re.compile(r"\s*\[\[\{\{node ")  # TensorFlow names the operator below the message
 _CELL = "| UNAVAILABLE: "
 _ROW_GOES_ON = re.compile(r"\|(?: +\|){1,4} +\S")
 _MOST_ROWS = 8
 _WORDS = re.compile(r"[A-Za-z]{2,}[^A-Za-z]+[A-Za-z]{2,}")
 _LAUNCHER = re.compile(r"srun|slurmstepd|mpi(?:run|exec)|In: |[-=*]{3}")
-_FIELD_OF_A_BOX = re.compile(  # of Open MPI: its heading names the call, this line the error
+_FIELD_OF_A_BOX = re.compile(  # a field in a box of Open MPI, whose heading names the call; this line has the error
     r"\s{1,8}(?:Error|Reason|System error|Error code|errno|Errno)(?: \w+)?\s*: \S"
 )
 Reader = Callable[[JobLine, LineContext], Evidence | None]
 _LAST_ERROR = "Last error:"
 _NCCL_WARNING = "NCCL WARN"
-_SAYS_LEAST = ("call", "nccl.warning")  # kinds known by an errno or a source file alone
+_SAYS_LEAST = ("call", "nccl.warning")  # kinds that rest only on an errno or a source file
 _LISTED_BELOW = "Missing ranks:"  # Horovod lists the ranks on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # kinds whose messages name ranks, hosts and codes
 # kinds that are kept in addition to an error: a progress bar may precede it on the line
@@ -81,7 +81,7 @@ def read(line: JobLine, context: LineContext, words: list[bytes], stamp_above: C
 
 
 def _whole(line: JobLine, context: LineContext) -> JobLine:
-    """The line with the other lines of its message: above it in a box or a sentence, below it in a table."""
+    """The line joined with the other lines of its message: above it in a box or sentence, below it in a table."""
     if _FIELD_OF_A_BOX.match(line.text) and (heading := context.heading()):
         return line._replace(text=f"{heading} {line.text.strip()}")
     if (_CONTINUES.match(line.text) or _NODE.match(line.text)) and (above := context.near()):
@@ -92,12 +92,12 @@ def _whole(line: JobLine, context: LineContext) -> JobLine:
 
 
 def _goes_on(above: JobLine, line: JobLine) -> JobLine:
-    """A message and the line that ends it, with the level of its first line."""
+    """A message joined with its last line, with the level of its first line."""
     return line._replace(text=f"{above.text.rstrip()} {line.text.strip()}", level=line.level or above.level)
 
 
 def _whole_cell(line: JobLine, context: LineContext) -> str:
-    """What stands in the last cell of a row of Triton's table of models, which goes on in the rows below it."""
+    """The last cell of a row of Triton's table of models, which continues in the rows below."""
     text = line.text.rstrip(" |")
     for raw in context.after().split("\n")[:_MOST_ROWS]:
         if not _ROW_GOES_ON.match(raw):
@@ -218,7 +218,7 @@ def _of_group(group: job_messages.JobMessageGroup) -> Reader:
 
 
 def _said_last(context: LineContext) -> str:
-    """The line above a launcher's first report of a process that ended: most often the last words of that process."""
+    """The line above a launcher's first report of an ended process: usually the last output of that process."""
     above = context.near()[-1:]
     return (
         above[0].text.strip() if above and _WORDS.search(above[0].text) and not _LAUNCHER.match(above[0].text) else ""
@@ -246,9 +246,9 @@ def by_keyword() -> dict[bytes, tuple[Reader, ...]]:
 
 
 def _in_other_languages(readers: dict[bytes, tuple[Reader, ...]]) -> dict[bytes, tuple[Reader, ...]]:
-    """A phrase in another language has the readers of the English words that it stands for.
+    """Gives a phrase in another language the readers of its English words.
 
-    The search is one over all words, not one for each pair of a phrase and a word: every start of the command pays it.
+    One search covers all words, instead of one per pair of phrase and word, because every start of the command runs it.
     """
     by_start: dict[bytes, list[bytes]] = {}
     for word in readers:
@@ -266,7 +266,7 @@ def _in_other_languages(readers: dict[bytes, tuple[Reader, ...]]) -> dict[bytes,
 
 
 def _words_around(phrase: bytes, words: bytes) -> Iterator[bytes]:
-    """The words that contain a phrase; a zero byte stands on both sides of each."""
+    """The words that contain a phrase; each word is between zero bytes."""
     at = words.find(phrase)
     while at >= 0:
         end = words.index(b"\0", at)

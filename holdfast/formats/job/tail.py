@@ -14,10 +14,10 @@ from holdfast.model.signal import Event, Value
 
 MOST_LINES = 40
 _LAST_WORDS = 2  # lines at the very end that may report a failure without the word error
-_LONG_SENTENCE = 25  # words: what a model wrote, or a person, not an error of a program
+_LONG_SENTENCE = 25  # words; a longer sentence is from a person or a language model, not from a program
 _SENTENCES = 2  # sentences above a line that make it part of a paragraph
 _TRACEBACK = "Traceback (most recent call last)"
-_BOX = "\N{BOX DRAWINGS LIGHT ARC DOWN AND RIGHT}"  # of rich, around the traceback
+_BOX = "\N{BOX DRAWINGS LIGHT ARC DOWN AND RIGHT}"  # rich's box around a traceback
 _FRAME = re.compile(  # the last frame may be cut off; notebooks have their own format
     r'\s*File "[^"]{1,500}(?:", line \d{1,9}|$)|File \S{1,300}:\d{1,9}, in |(?:Cell )?In ?\[\d{1,6}\], (?:in <|line \d)'
 )
@@ -81,16 +81,14 @@ _USUAL_EVENTS = frozenset(
 )  # events of pods that start slowly or give the reason elsewhere
 _TITLE = re.compile(r"#{1,4} {1,4}(?P<text>\S.{8,400})")  # the title of a report
 _ROW = re.compile(r"(?:[^|\n]{0,200}\|){2}|.{0,200}<a ")  # a row of a table, or of a web page
-_PATH = re.compile(r"\s*(?:\.{0,2}/)?[\w.+@-]{1,120}(?:/[\w.+@:-]{1,120}){1,30}/?\s*$")  # and nothing said of it
-_COLUMNS = re.compile(
-    r"\s*(?:[A-Z][A-Z_()%:-]+ +){2,}[A-Z][A-Z_()%:-]+\s*$"
-)  # names of columns: lines below it are rows
+_PATH = re.compile(r"\s*(?:\.{0,2}/)?[\w.+@-]{1,120}(?:/[\w.+@:-]{1,120}){1,30}/?\s*$")  # a path alone
+_COLUMNS = re.compile(r"\s*(?:[A-Z][A-Z_()%:-]+ +){2,}[A-Z][A-Z_()%:-]+\s*$")  # column names; the lines below are rows
 _OF_A_LISTING = re.compile(
     r"\s*(?:[^\s:]+(?: [^\s:]+)? {2,}){3,}\S+(?: \S+)?\s*$"
-)  # cells of a few words, without a sentence
+)  # cells with a few words, without a sentence
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
-_THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source of a program in one line
+_THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source code in one line
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
@@ -154,7 +152,7 @@ def _cut_traceback(lines: Sequence[JobLine]) -> Evidence | None:
 
 
 def _of_raise_statement(code: Sequence[JobLine], place: str) -> Raised | None:
-    """What the source below the last frame was about to raise, if it spells the message. It counts as not framed."""
+    """The exception that the source line below the last frame raises, if it contains the message. Not framed."""
     source = " ".join(one.text.strip() for one in code)
     match = _RAISE.search(source)
     message = "".join(first or second for first, second in _STRINGS.findall(source[match.end() :])) if match else ""
@@ -237,8 +235,8 @@ def _may_be_error(line: JobLine) -> bool:
     loud = line.level not in ("I", "W") or bool(_ENDS.search(line.text))
     if not loud or not _FAILED.search(line.text):
         return False
-    told = text_lines.is_prose(line.text) and line.text.count(" ") >= _LONG_SENTENCE and not line.level
-    return not told and _may_report(line)
+    is_sentence = text_lines.is_prose(line.text) and line.text.count(" ") >= _LONG_SENTENCE and not line.level
+    return not is_sentence and _may_report(line)
 
 
 def of_words(line: JobLine) -> Evidence | None:

@@ -81,13 +81,13 @@ def shows_a_log(text: bytes) -> bool:
 
 
 def is_explained(text: bytes) -> bool:
-    """Whether the form of a text is that of a page, whatever stands in its blocks of code."""
+    """Whether the text has the form of a page, whatever its code blocks contain."""
     page = text.decode("utf-8", "replace")
     return markdown.explains(page) or markdown.is_page(page)
 
 
 def _lines(text: bytes) -> list[JobLine]:
-    """The lines that are not empty, without the marks of a block of code that holds all of them."""
+    """The non-empty lines, without the marks of a code block around all of them."""
     raw = [one[:_LONGEST] for one in text.split(b"\n") if one.strip()]
     if len(raw) > _FEW and raw[0].startswith(_FENCE) and not any(one.startswith(_FENCE) for one in raw[1:-1]):
         raw = raw[1:-1] if raw[-1].startswith(_FENCE) else raw[1:]
@@ -147,7 +147,7 @@ def _is_document(lines: list[JobLine], code: int) -> bool:
 
 
 def _sentences(lines: list[JobLine]) -> int:
-    """How many lines a person wrote for others to read. Lines that begin alike and end otherwise are a program's."""
+    """Number of lines that a person wrote. Lines with equal beginnings and different ends are a program's."""
     texts = Counter(one.text for one in lines if is_prose(one.text))
     heads = Counter(_head(text) for text in texts)
     return sum(count for text, count in texts.items() if heads[_head(text)] == 1)
