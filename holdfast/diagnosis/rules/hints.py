@@ -2,7 +2,7 @@
 evidence."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from holdfast.catalog import causes
@@ -83,8 +83,8 @@ def hung(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
     """The last error of a log in which nothing else was found."""
-    done = {one.file for one in evidence if one.event.kind == "life" and one.event.code == "done"}
-    errors = [one for one in evidence if one.event.kind == "tail" and one.file not in done]
+    done = {one.file: one.event.line for one in evidence if one.event.kind == "life" and one.event.code == "done"}
+    errors = [one for one in evidence if one.event.kind == "tail" and not _is_before_a_good_end(one, done)]
     errors = [one for one in errors if not _was_survived(one)]
     if not errors:
         return []
@@ -100,6 +100,11 @@ def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
         note = f"the log ends inside a traceback{where}: {what}"
     ranks = () if first.rank is None else (first.rank,)
     return [Candidate(causes.find(name), host=first.host, ranks=ranks, evidence=[first], base=_LAST_WORDS, note=note)]
+
+
+def _is_before_a_good_end(one: Evidence, done: Mapping[str, int]) -> bool:
+    """Whether the work of its file ended well; a traceback below that end is of what came next."""
+    return one.file in done and (one.event.code != "traceback" or one.event.line < done[one.file])
 
 
 def _was_survived(one: Evidence) -> bool:

@@ -32,12 +32,16 @@ _RICH_FRAME = re.compile(  # a frame in rich's box; a long one continues in the 
 _CELL_FRAME = re.compile(  # a frame of IPython
     r"File (?P<file>\S{1,300}):(?P<line>\d{1,9}), in (?P<function>[\w.<>]{1,200})"
 )
+_OLD_CELL_FRAME = re.compile(  # of its older versions, which mark the line with an arrow below
+    r"(?P<file><ipython-input-[\w-]{1,80}>|~?/\S{1,300}\.pyx?) in (?P<function>[\w.]{1,200}|<module>)(?:\(|$)"
+)
+_ARROW = re.compile(r"-{1,5}> ?(?P<line>\d{1,6})\b")
 _RICH_CODE = re.compile(r"\s*\N{BOX DRAWINGS LIGHT VERTICAL} \u2771 +\d{1,9} (?P<code>[^\n]{1,300}?)[ \u2502]*$")
 _RICH_INDENT = " \N{BOX DRAWINGS LIGHT VERTICAL}"
 _FATAL_THREAD = re.compile(r"(?m)^(?:Current thread|Thread) 0x[0-9a-f]{1,16}.{0,80}\(most recent call first\):")
 _FATAL_FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9}) in (?P<function>\S{1,200})')
 # a frame in a library or in Python itself
-_FOREIGN = re.compile(r"(?:site|dist)-packages[/\\]|/lib(?:64)?/python\d[\d.]*/|[Pp]ython\d*\\[Ll]ib\\|^<")
+_FOREIGN = re.compile(r"(?:site|dist)-packages[/\\]|/lib(?:64)?/python\d[\d.]*/|[Pp]ython\d*\\[Ll]ib\\|^<(?!ipython)")
 _LIBRARY = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")
 _SEPARATOR = re.compile(r"[/\\]")
 _MARKS = re.compile(r"[\s^~]*$")  # caret marks below a line of code
@@ -221,10 +225,26 @@ def _chained(above: Sequence[JobLine]) -> str:
 
 def where(lines: Sequence[JobLine]) -> str:
     """The innermost frame outside libraries, as 'train.py:120 in step'."""
-    frames = [match for one in lines if (match := frame(one.text))]
-    own = [match for match in frames if not _FOREIGN.search(match["file"])]
+    frames = [(place, match) for place, one in enumerate(lines) if (match := any_frame(one.text))]
+    own = [(place, match) for place, match in frames if not _FOREIGN.search(match["file"])]
     if not frames:
         return ""
-    innermost = (own or frames)[-1]
+    place, innermost = (own or frames)[-1]
     function = f" in {innermost['function']}" if innermost["function"] else ""
-    return f"{_SEPARATOR.split(innermost['file'])[-1]}:{innermost['line']}{function}"
+    number = innermost.groupdict().get("line") or _arrow(lines[place + 1 :])
+    return f"{_SEPARATOR.split(innermost['file'])[-1]}{f':{number}' if number else ''}{function}"
+
+
+def any_frame(text: str) -> re.Match[str] | None:
+    """A frame, also as older versions of IPython print it: without the number of the line."""
+    return frame(text) or _OLD_CELL_FRAME.match(text)
+
+
+def _arrow(below: Sequence[JobLine]) -> str:
+    """The number of the line that IPython marks in the first frame of these lines."""
+    for one in below:
+        if match := _ARROW.match(one.text):
+            return str(match["line"])
+        if any_frame(one.text):
+            break
+    return ""

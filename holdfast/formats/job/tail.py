@@ -7,7 +7,7 @@ from holdfast.catalog import failed_calls, job_errors
 from holdfast.formats.job import aside, text_lines
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.message import is_code, of_exception, with_detail
-from holdfast.formats.job.python_exceptions import Raised, find_by_place, frame, logger_above, where
+from holdfast.formats.job.python_exceptions import Raised, any_frame, find_by_place, logger_above, where
 from holdfast.formats.kernel.line import printable
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
@@ -21,9 +21,7 @@ _BOX = "\N{BOX DRAWINGS LIGHT ARC DOWN AND RIGHT}"  # rich's box around a traceb
 _FRAME = re.compile(  # the last frame may be cut off; notebooks have their own format
     r'\s*File "[^"]{1,500}(?:", line \d{1,9}|$)|File \S{1,300}:\d{1,9}, in |(?:Cell )?In ?\[\d{1,6}\], (?:in <|line \d)'
 )
-_NOTEBOOK_HEAD = re.compile(
-    r"(?P<type>[A-Z]\w{2,60}(?:Error|Exception|Interrupt)) {3,}Traceback \(most recent call last\)"
-)
+_NOTEBOOK_HEAD = re.compile(r"-{0,200}(?P<type>[A-Z]\w{2,60}?) {0,80}Traceback \(most recent call last\)")
 _NOTEBOOK_FRAME = re.compile(r"(?:Cell )?In ?\[\d{1,6}\],? (?:in )?.{0,40}line:? ?(?P<line>\d{1,6})")
 _BETWEEN = re.compile(
     r"[\s~^]*$|`{3,}\s*$|\d{1,5}:\s*$|-{1,5}> ?\d|\d{1,5} +\S|File [\w:\\/.-]{3,300}$|\.\.\."
@@ -173,7 +171,7 @@ def _is_head(line: JobLine) -> bool:
 
 
 def _is_frame(text: str) -> bool:
-    return bool(_FRAME.match(text) or frame(text))
+    return bool(_FRAME.match(text) or any_frame(text))
 
 
 def _is_inside(text: str) -> bool:
