@@ -70,7 +70,7 @@ _PREFIXES = tuple(
         r"\s*>(?: +(?=\S)|(?=\[ ?\s*\d))",
         r"\*\*[^*\n]{1,40}\*\*:? ?(?=\S)",
         r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
-        r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
+        r"\s{0,12}\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
         r"\((?P<actor>[\w:.-]+)(?: rank=(?P<rank>\d{1,6}))? pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
         r"\((?P<actor>raylet|autoscaler|gcs_server)(?:,? ip=(?P<host>[\w.:-]{1,255}))?\) ",
         r"\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ?",
@@ -123,6 +123,7 @@ _PREFIXES = tuple(
         r"[\w./@-]{1,60}(?:\[\d{1,8}\])?: (?=[IWEF]\d{4} \d\d:|time=\"|level=)",
         r"\[\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]:? (?=[IWEF]\d{4} )",
         r"\[task (?=\d{4}-)",
+        r"[^\[\n]{1,200} (?=\[[IWEF] [\w./]{1,80}\.(?:cpp|cc|cu|h):\d{1,6}\])",  # output without a line end before it
         r"(?P<severity>ERROR|WARNING|LOG|ASSERTION_FAILED) \([\w./-]{1,60}(?:\[[^\]\n]{1,40}\])?:[^\s:]{0,60}:"
         r"(?P<place>[\w./-]{1,80}:\d+)\) ?",
     )

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from holdfast.formats.job import markdown, text_lines
 from holdfast.formats.job.line import JobLine, decode
+from holdfast.formats.job.python_exceptions import frame, looks_like_one
 from holdfast.formats.job.text_lines import is_logged, is_prose
 
 SAMPLE_BYTES = 16_384
@@ -28,6 +29,7 @@ _QUOTED_LINES = 1
 _BANNER = re.compile(r"[-=*]{60,}\s*")  # launchers frame their messages with it
 _LEAST_FOUND = 0.8
 _LEAST_OUTCOMES = 0.5
+_TRACEBACK_LINES = 12
 _TRACEBACK = "Traceback (most recent call last)"
 _REPORTER = re.compile(
     r"\b(?:I(?= (?!have for|would|recommend|suggest)[a-z])|I'm|I've|[Mm]y|me|[Ww]e (?:see|saw|get|got|ran)"
@@ -173,10 +175,18 @@ def _is_table(lines: list[JobLine]) -> bool:
 def _has_a_traceback(lines: list[JobLine]) -> bool:
     """Whether the text holds a traceback of a program. A prompt above it marks an example of an interactive session."""
     above = ["", *(one.text.lstrip() for one in lines)]
+    if _frames_above_an_exception(lines) >= _FEW:
+        return True
     return any(
         one.text.startswith(_TRACEBACK) and not text_lines.is_prompt(before)
         for before, one in zip(above, lines, strict=False)
     )
+
+
+def _frames_above_an_exception(lines: list[JobLine]) -> int:
+    """The frames right above an exception, of a traceback that was copied without its first line."""
+    last = next((place for place, one in enumerate(lines) if looks_like_one(one)), 0)
+    return sum(bool(frame(one.text)) for one in lines[max(last - _TRACEBACK_LINES, 0) : last])
 
 
 def is_package(text: bytes) -> bool:

@@ -18,7 +18,8 @@ _OTHER_BAR = re.compile(
     rb"\s*(?!Epoch|Train|Step|Iter|epoch|train|step|iter)[A-Za-z][^|\n]{0,80}: +\d{1,3}%\|?"
 )  # progress of loading or of data, not of training
 _EPOCH = re.compile(
-    rb"(?i:epoch|batch)['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])"
+    rb"(?i:epoch|batch|(?<![a-z])(?:ep|itr))['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])"
+    rb"|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])"
 )
 _LOSS = re.compile(
     rb"(?<![\w/])(?<!val )(?<!test )(?<!eval )(?<!valid )"
