@@ -33,7 +33,7 @@ def test_a_row_says_what_to_change(one: job_problems.JobProblem) -> None:
 def test_named_parts_are_filled_in_and_never_empty() -> None:
     problem = job_problems.named("master_is_netmask")
     assert problem
-    assert problem.sentence({"peer": "255.255.0.0"}) == "the master address is 255.255.0.0, which is no host"
+    assert problem.sentence({"peer": "255.255.0.0"}) == "the master address is 255.255.0.0, which is not a host"
     assert "None" not in problem.sentence({}) and "<peer>" in problem.sentence({})
 
 

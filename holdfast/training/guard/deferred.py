@@ -34,7 +34,7 @@ class Later(Generic[Key]):
 
 
 def _on_its_way(value: torch.Tensor) -> tuple[torch.Tensor, Any]:
-    """A copy into page-locked memory that the device makes when it gets there, and the event after it."""
+    """A copy into page-locked memory that the device makes after its earlier work, and the event that marks its end."""
     host = torch.empty((), dtype=value.dtype, pin_memory=True)
     host.copy_(value.detach(), non_blocking=True)
     cuda: Any = torch.cuda

@@ -92,7 +92,7 @@ class Launcher:
             self._begin(generation)
         for key, _ in self._selector.select(BEAT_SECONDS):
             process: Process = key.data
-            if process not in self._processes:  # its end was read just now, before the rest of its messages
+            if process not in self._processes:  # the loop has already handled its end
                 continue
             if key.fileobj != process.pidfd:
                 self._read(process)
@@ -242,4 +242,4 @@ def _send(process: Process, message: dict[str, object]) -> None:
     try:
         process.line.sendall(json.dumps(message).encode() + b"\n")
     except OSError:
-        return  # it is ending, as its pidfd will report
+        return  # the process is ending; its pidfd reports the end
