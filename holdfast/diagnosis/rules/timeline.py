@@ -184,10 +184,13 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
 
 
 def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """Whether the process was ordered to end and saved a checkpoint, or restarted and made steps."""
-    if one.role != "effect" or one.event.code not in ("agent", "closing"):
+    """Whether the process was asked to end and saved a checkpoint, or its run was started again and made steps."""
+    if one.role != "effect":
         return False
-    return one.event.line < saved.get(one.file, 0) or one.number_or_zero("steps_after") >= _STARTED_STEPS
+    asked = one.event.code in ("agent", "closing")
+    if asked and one.event.line < saved.get(one.file, 0):
+        return True
+    return one.number_or_zero("steps_after") >= (_STARTED_STEPS if asked else SURVIVED_STEPS)
 
 
 def _went_well_later(one: Evidence, saved: Mapping[str, int]) -> bool:

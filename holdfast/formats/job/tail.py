@@ -84,6 +84,9 @@ _COLUMNS = re.compile(r"\s*(?:[A-Z][A-Z_()%:-]+ +){2,}[A-Z][A-Z_()%:-]+\s*$")  #
 _OF_A_LISTING = re.compile(
     r"\s*(?:[^\s:]+(?: [^\s:]+)? {2,}){3,}\S+(?: \S+)?\s*$"
 )  # cells with a few words, without a sentence
+_TALLY = re.compile(
+    r"(?!.*\b(?:code|status|errno|signal|line)\b)\s*[A-Za-z][\w ()/-]{2,40}\s*[:=]\s*[\d.,]{1,12} ?%?\s*$"
+)  # how many
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
 _THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source code in one line
@@ -270,7 +273,10 @@ def _may_report(line: JobLine) -> bool:
         or _THROWN.search(text)
         or _PROSE.match(text)
         or _LABEL.match(text)
-        or (not line.level and (_ROW.match(text) or _PATH.match(text) or _OF_A_LISTING.match(text)))
+        or (
+            not line.level
+            and (_ROW.match(text) or _PATH.match(text) or _OF_A_LISTING.match(text) or _TALLY.match(text))
+        )
         or is_doubtful(text)
         or failed_calls.is_harmless(text)
     )
