@@ -162,4 +162,4 @@ def test_general_advice_is_left_out_where_the_log_advises_and_the_library_is_kno
     assert shown.problem is not None and shown.problem.name == "any_exception"
     steps = advice.fix(shown, [line])
     assert steps[0] == "As the log says: Please set LR=10"
-    assert any(step.startswith("Correct what the exception says") for step in steps) is kept
+    assert any(step.startswith("Correct the problem that the exception") for step in steps) is kept
