@@ -1,6 +1,8 @@
 """What a log goes on after is no cause; what ended its process is, whatever stands below."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.formats.job import calm_end
@@ -147,3 +149,19 @@ def test_lines_of_the_first_nccl_have_its_prefix() -> None:
 def test_the_lines_right_above_are_read_and_more_where_a_traceback_stands(above: bytes, read: list[str]) -> None:
     context = LineContext(b"", above + b"last\n", len(above))
     assert [line.text for line in context.near()] == read
+
+
+WELL = [
+    "step 1201 loss: 2.211",
+    '10.0.0.9 - - "POST /v1/completions HTTP/1.1" 200 811',
+    "2026-03-05 10:11:12 INFO loader: shard 113 is read",
+]
+
+
+@given(st.lists(st.sampled_from(WELL), min_size=3, max_size=12))
+def test_lines_of_a_program_that_works_pass_any_logged_error(lines: list[str]) -> None:
+    error = "2026-03-05 10:11:10 ERROR uploader: write of /ckpt/7 failed: OSError: [Errno 5] Input/output error\n"
+    for text, passed in ((error + "\n".join(lines) + "\n", True), ("\n".join(lines) + "\n" + error, False)):
+        log = JobLog()
+        log.feed(text.encode())
+        assert (not diagnose(log.finish()).causes) is passed, text

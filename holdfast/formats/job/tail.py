@@ -90,6 +90,10 @@ _TALLY = re.compile(
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
 _THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source code in one line
+_MINIFIED = re.compile(
+    r"[;,]\w{0,40}\([^\s]{0,80}\)\{|\)\}\w{1,40}\("
+)  # the end of one function and the head of the next
+_MOST_FUNCTIONS = 3  # in a line of a log
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
@@ -271,6 +275,7 @@ def _may_report(line: JobLine) -> bool:
         or _FRAME.match(text)
         or is_code(text)
         or _THROWN.search(text)
+        or len(_MINIFIED.findall(text)) > _MOST_FUNCTIONS
         or _PROSE.match(text)
         or _LABEL.match(text)
         or (

@@ -1,9 +1,11 @@
 """A page that explains errors is told from a log and from what somebody reports."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.formats.job.log import JobLog
-from holdfast.formats.job.markdown import explains, is_page
+from holdfast.formats.job.markdown import explains, is_page, quotes
 
 ERROR = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
 BLOCK = f"```\n{ERROR}\n```"
@@ -62,3 +64,34 @@ def test_what_somebody_reports_in_the_same_form_is_still_read() -> None:
 def test_the_abbreviation_of_input_and_output_is_no_person() -> None:
     table = f"# Words\n| word | meaning |\n|---|---|\n| `{ERROR}` | full |\n| I/O | input and output |\n"
     assert found_in(table) == []
+
+
+PIECES = [
+    "# Memory",
+    "**Symptom:** it ends",
+    "**Fix:** wait",
+    "```",
+    SENTENCE,
+    ERROR,
+    "- one",
+    "| a | b |",
+    "|---|---|",
+    "",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30), st.text(max_size=40))
+def test_any_text_has_an_answer_and_empty_lines_do_not_change_it(lines: list[str], other: str) -> None:
+    text = "\n".join([*lines, other])
+    wide = text.replace("\n", "\n\n")
+    assert (explains(text), is_page(text)) == (explains(wide), is_page(wide))
+
+
+@given(
+    st.lists(st.sampled_from(["step 1 loss 2.1", "INFO saved the model", ERROR, "2026-01-02 10:11:12 WARNING slow"]))
+)
+def test_a_log_is_no_page(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    assert not explains(text)
+    assert not is_page(text)
+    assert not quotes(text)
