@@ -64,7 +64,7 @@ def silent_readings(tables: dict[str, SignalTable], times: Times) -> Iterator[Ba
     """Signals that may stop by design and did. The caller decides whether that is a fault."""
     step = step_of(times)
     for name, table in tables.items():
-        if name in signals() and table.subjects and not signals()[name].sparse:
+        if name in signals() and not signals()[name].sparse:
             yield from _lost(signals()[name], table, times, step)
 
 

@@ -47,7 +47,7 @@ def _from_idle(found: Moves, power: Moves, now: Values, coolant: float) -> Value
 
 def while_working(signal: str, table: SignalTable, utilization: Moves, use: SignalTable) -> SignalTable:
     """Leaves out the columns in which a GPU has little work: the clock of an idle GPU does not show a fault."""
-    if not use.subjects or table.subjects != use.subjects:
+    if table.subjects != use.subjects:
         return table
     usual = np.where(utilization.center > 0.2, utilization.center, 1.0)
     with np.errstate(invalid="ignore"):

@@ -43,6 +43,7 @@ def test_what_follows_from_another_is_no_root(why: str, first: Candidate, second
         ("above it in the same file", {"line": 3}, {"line": 4}, "job.exception"),
         ("below it in the same file", {"line": 4}, {"line": 3}, "launcher.setup"),
         ("the same moment, above it", {"at": NOON, "line": 3}, {"at": NOON, "line": 4}, "job.exception"),
+        ("the same moment, below it", {"at": NOON, "line": 4}, {"at": NOON, "line": 3}, "launcher.setup"),
         ("in two files, only one with a time", {"at": NOON, "file": "b.log"}, {"file": "a.log"}, "job.exception"),
         ("in two files, the lines tell nothing", {"file": "a.log", "line": 9}, {"file": "b.log", "line": 3}, "job.exception"),
         ("in two files, the other way round", {"file": "b.log", "line": 3}, {"file": "a.log", "line": 9}, "launcher.setup"),

@@ -1,7 +1,9 @@
 """Whose mismatch it is, from the stacks and exits of the ranks."""
 
+from holdfast.diagnosis.rules import mismatch
 from holdfast.diagnosis.rules.diagnose import Diagnosis, diagnose, subject_of
 from holdfast.formats.job.log import JobLog
+from tests.diagnosis.telling import reported
 
 MESSAGE = (
     "  what():  [enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 128 vs 4. "
@@ -87,3 +89,10 @@ def test_no_rank_is_named_where_two_are_elsewhere_or_none_aborted() -> None:
     two = MESSAGE + traceback(0, 28) + traceback(2, 28) + traceback(3, 52) + traceback(1, 60)
     assert subject_of(read(two).causes[0]) == "job/this"
     assert subject_of(read(MESSAGE + traceback(0, 28) + traceback(2, 28) + ended(1, 1)).causes[0]) == "job/this"
+
+
+def test_a_stack_without_a_place_does_not_hide_the_only_one_that_has_it() -> None:
+    aborted = reported("exit", "exit", rank=1, signal="6")
+    stacks = [reported("x", code="python", where="a.py:3"), reported("x", code="python")]
+    assert mismatch._places([aborted, *stacks]) == {1: "a.py:3"}
+    assert mismatch._places([aborted, *stacks, reported("x", code="python", where="b.py:4")]) == {}

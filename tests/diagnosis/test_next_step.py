@@ -32,6 +32,7 @@ def step(*roots: Candidate, evidence: tuple[Evidence, ...] = ()) -> JobNextStep:
         ("another rank", "job.cuda_oom", [raised(step=500.0), raised(step=500.0, file="b.log", rank=2)], "", "restart_same"),
         ("the same file tells it twice", "job.cuda_oom", [raised(step=500.0), raised(step=500.0)], "", "restart_same"),
         ("the log says that it was so before", "job.exception", [raised(again="yes")], "", "stop"),
+        ("what a GPU did before says nothing of the job", "gpu.gsp", [reported("xid", "strong", again="yes")], "n1", "restart_excluding"),
         ("a host's memory", "host.oom", [raised(step=10.0)], "", "restart_same"),
         ("storage", "storage.stall", [raised()], "", "wait_for_storage"),
         ("a node that is known", "gpu.gsp", [reported("xid", "strong")], "n1", "restart_excluding"),

@@ -303,6 +303,12 @@ def test_an_unknown_end_is_of_who_waited_and_names_only_lost_peers() -> None:
     assert (ended.ranks, ended.note) == ((), "the first sign is: exit x")
 
 
+@pytest.mark.parametrize(("role", "known"), [("note", "quiet_exit"), ("effect", "")])
+def test_an_end_is_quiet_unless_a_collective_failed_as_its_effect(role: str, known: str) -> None:
+    (ended,) = diagnose([reported("exit", "exit", exit="3"), reported("nccl.about", role)]).causes
+    assert (ended.name, ended.known) == ("unknown", known)
+
+
 @pytest.mark.parametrize("code", [2, 64, 65, 100, 127, 128, 160, 255])
 def test_an_exit_code_outside_of_signals_is_none(code: int) -> None:
     assert exits.signal_of(reported("exit", "exit", exit=str(code))) == 0

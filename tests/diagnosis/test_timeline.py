@@ -213,3 +213,23 @@ def test_what_is_repeated_three_times_is_passed_only_by_three_calm_lines(times: 
     one = reported("storage", "weak", "storage.stall", calm_end=lines)
     (found,) = timeline.as_hints([replace(one, event=replace(one.event, count=times))])
     assert found.role == role
+
+
+@pytest.mark.parametrize(
+    ("why", "detail", "count", "role"),
+    [
+        ("ended by SIGTERM", {"signal": "15"}, 1, "note"),
+        ("a worker that was started again", {"exit": "1", "lines_after": "2"}, 2, "note"),
+        ("one that is started again and again", {"exit": "1", "lines_after": "2"}, 3, "exit"),
+        ("one that was not started again", {"exit": "1", "lines_after": "1"}, 1, "exit"),
+    ],
+)
+def test_which_exits_are_over(why: str, detail: dict[str, str], count: int, role: str) -> None:
+    one = reported("exit", "exit", **detail)
+    assert timeline._as_hint(replace(one, event=replace(one.event, count=count))).role == role, why
+
+
+@pytest.mark.parametrize(("problem", "over"), [("kubernetes_scheduling", True), ("cloud_capacity", False)])
+def test_events_of_a_pod_that_was_placed_have_no_order_in_the_list(problem: str, over: bool) -> None:
+    one = reported("problem", "strong", "launcher.setup", problem=problem, line=50, file="p.log")
+    assert timeline.survived(one, timeline.Milestones({}, placed={"p.log": 10})) is over

@@ -150,6 +150,7 @@ def on_hosts(count: int, hosts: int, places: int = 1) -> list[Evidence]:
     ("why", "evidence", "suspected"),
     [
         ("all of two hosts wait", on_hosts(4, 2), True),
+        ("and a line is of no rank", [*on_hosts(4, 2), reported("steps", host="n1")], True),
         ("all of one host", on_hosts(4, 1), False),
         ("in two places, which may overlap", on_hosts(4, 2, 2), True),
         ("in three places", on_hosts(6, 2, 3), False),

@@ -245,3 +245,12 @@ def test_what_the_log_goes_on_below_is_no_more_than_a_hint_unless_an_end_is_show
     weigh([one], [*own, *others], None)
     assert one.confidence == (min(sure, 0.78) if doubted else sure), why
     assert bool(one.contradicts) is doubted
+
+
+@pytest.mark.parametrize(("answered", "left"), [(("a.log",), 1.0), (("a.log", "b.log"), 0.1)])
+def test_storage_only_paused_if_it_answered_again_wherever_it_was_lost(answered: tuple[str, ...], left: float) -> None:
+    lost = [
+        reported("storage", "strong", "storage.stall", code="not_responding", file=name) for name in ("a.log", "b.log")
+    ]
+    back = [reported("storage", "note", code="ok", file=name, line=2) for name in answered]
+    assert factor("storage.stall", lost, *back) == pytest.approx(left)

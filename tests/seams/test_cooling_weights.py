@@ -11,6 +11,7 @@ from holdfast.seams.rules.cooling_fan import SEAM as FAN
 from holdfast.seams.rules.cooling_flow import SEAM as FLOW
 from holdfast.seams.rules.cooling_pump import SEAM as PUMP
 from holdfast.seams.rules.cooling_rack import SEAM as RACK
+from holdfast.seams.rules.cooling_rack import _falling
 from tests.seams.making import START, Make, change, gpus, hot, linked, nodes, of, without
 
 CDU, RACK_FLOW = "cdu_flow_litres_per_minute", "rack_flow_litres_per_minute"
@@ -161,6 +162,7 @@ SLOWER = change(SPEED, "node/n4", times=0.6)
         ("another rack lost flow", of(SLOWER, change(RACK_FLOW, "rack/r3", times=0.5)), 2 + 1),
         ("nobody measures the flow", of(SLOWER, UNMEASURED), 2),
         ("its GPUs are cooler", of(SLOWER, gpus(HEAT, nodes(4, 4), by=-3.0)), 2 - 3 + 1),
+        ("its GPUs are cooler since most of the window", of(SLOWER, gpus(HEAT, nodes(4, 4), by=-3.0, at=100)), 2 - 3 + 1),
         ("a little cooler", of(SLOWER, gpus(HEAT, nodes(4, 4), by=-2.9)), 2 + 1),
         ("it alone has nothing to do", of(SLOWER, gpus(USE, nodes(4, 4), times=0.1)), 2 - 3 + 1),
         ("others idle too, and their fans turn", of(SLOWER, gpus(USE, nodes(4, 7), times=0.1)), 2 + 1),
@@ -322,3 +324,10 @@ def test_a_rack_warms_where_its_unit_follows_a_load_that_fell(quiet: Any, rests:
     if rests:
         of(gpus(USE, nodes(1, 3), times=0.05), gpus(WATTS, nodes(1, 3), times=0.1))(quiet)
     assert quiet.candidates(RACK)["rack/r2", "cooling.rack_blocked"].most == most
+
+
+@pytest.mark.parametrize(("usual", "now", "falling"), [(0.8, 0.59, True), (0.8, 0.61, False), (0.0, 0.0, False)])
+def test_a_rack_with_little_flow_falls_by_its_share(quiet: Any, usual: float, now: float, falling: bool) -> None:
+    quiet.add(RACK_FLOW, {"rack/r1": usual})
+    quiet.tables[RACK_FLOW].values[0, 150:] = now
+    assert _falling(quiet.scene, "rack/r1", 0.5) is falling

@@ -102,6 +102,10 @@ def test_what_a_tenth_of_its_kind_shows_is_not_its_own(why: str, others: list[fl
     assert _no_peer_moved(found)(_sign(FLOW, 200.0, 180.0)) is alone, why
 
 
+def test_degrees_that_nobody_sees_did_not_rise() -> None:
+    assert _no_peer_moved(_moves(SUPPLY, [30.0, 30.0], [31.5, NAN], [0]))(_sign(SUPPLY, 30.0, 31.5))
+
+
 def test_flows_are_compared_in_shares_and_degrees_as_they_are() -> None:
     flows = _moves(FLOW, [200.0, 20.0], [180.0, 18.0], [0])
     assert not _no_peer_moved(flows)(_sign(FLOW, 200.0, 180.0)), "a tenth each"

@@ -209,6 +209,14 @@ def test_a_reading_that_no_one_knows_is_of_no_domain(quiet: Any) -> None:
     assert _broken(quiet) == {("cdu", "sensor.clock")}
 
 
+def test_whose_only_reading_no_one_knows_is_no_member_of_what_fell_silent(quiet: Any) -> None:
+    others = [f"node/x{number}" for number in range(8)]
+    quiet.add("made_up_watts", dict.fromkeys(others, 1.0))
+    quiet.link(*(Edge("cools", "rack/r1", node) for node in others))
+    of(_silent(FAN, *nodes(1, 3)), _silent("node_inlet_celsius", *nodes(1, 3)))(quiet)
+    assert _broken(quiet) == {("rack/r1", "sensor.lost")}
+
+
 def test_a_broken_instrument_is_proven_and_what_it_measured_is_not_known(quiet: Any) -> None:
     _silent(FLOW, "cdu/c1")(quiet)
     one = quiet.candidates(BROKEN)["cdu/c1", "sensor.lost"]

@@ -1,12 +1,14 @@
 """Conditions each of which is needed: what is left out, what is told first, and what nobody measures."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from holdfast import seams
-from holdfast.model.finding import Symptom
+from holdfast.model.finding import Finding, Symptom
 from holdfast.model.panel import Panel, SignalTable
 from holdfast.model.topology import Edge, Topology
 from holdfast.seams import evidence, weigh
@@ -14,6 +16,7 @@ from holdfast.seams.candidate import CauseCandidate
 from holdfast.seams.effects import COOLING
 from holdfast.seams.fabric_links import Links
 from holdfast.seams.instruments import _changes_near, _Rest, _would_have_left, bad_readings
+from holdfast.seams.intermittent import Folded
 from holdfast.seams.moved import median
 from holdfast.seams.root import Hypothesis, _weigh
 from holdfast.seams.rules.cooling_flow import SEAM as FLOW
@@ -28,6 +31,7 @@ from holdfast.seams.rules.power_limit import SEAM as LIMIT
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
 from holdfast.seams.rules.storage_writer import node_of_rank
 from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
 from holdfast.seams.slowdown import _matters
 from tests.seams.making import START, change, gpus, happens, measured, nodes, of, without
 
@@ -335,3 +339,31 @@ def test_a_job_is_not_slow_that_makes_as_much_as_it_did(quiet: Any, before: floa
     row = quiet.tables["job_throughput_ratio"].values[0]
     row[:150], row[150:] = before, made
     assert _matters(quiet.scene, Symptom("job/llama", "job_step_seconds", 1000.0, 5.0, 7.0)) is matters
+
+
+def test_a_slowdown_of_a_victim_of_what_comes_and_goes_is_no_finding_of_its_own(
+    quiet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Symptom("job/llama", "job_step_seconds", 60.0, 1.0, 2.0)
+    now = Finding(cause="job/llama", kind=seams.SLOWDOWN, confidence=0.7, raw=0.7, since=60.0)
+    other = replace(now, cause="job/other")
+    returning = Finding(cause="cdu/c1", kind="cooling.flow_low", confidence=0.9, raw=0.9, since=0.0, symptoms=(slow,))
+    looks = iter([(now, other), (returning,)])
+    monkeypatch.setattr(seams, "_of", lambda *_: next(looks))
+    monkeypatch.setattr(seams, "folded", lambda panel: Folded(panel, 0.0, 3, 60.0))
+    monkeypatch.setattr(seams, "as_intermittent", lambda one, *_: one)
+    assert seams.explain(quiet.panel, quiet.topology) == (returning, other)
+
+
+def test_seams_that_find_faulty_sensors_are_asked_before_the_others(quiet: Any) -> None:
+    asked: list[str] = []
+
+    def seam(name: str, first: bool) -> Seam:
+        def explain(scene: Scene) -> Iterator[CauseCandidate]:
+            asked.append(name)
+            return iter(())
+
+        return Seam(name=name, asks="", kinds=(), reads=(), domains=(), explain=explain, asked_first=first)
+
+    seams.explain(quiet.panel, quiet.topology, [seam("a", False), seam("b", True), seam("c", False), seam("d", True)])
+    assert asked == ["b", "d", "a", "c"]

@@ -137,6 +137,13 @@ def test_a_slowdown_without_a_cause_explains_no_other_slowdown() -> None:
     assert {one.cause for one in found[-1]} == {"job/b", "job/llama"}
 
 
+def test_what_was_reported_stays_so_when_its_evidence_becomes_weak() -> None:
+    memory = FindingMemory()
+    for number in range(3):
+        assert bool(memory.take([FLOW], GRAPH, 60.0 * number)) is (number == 2)
+    assert [one.raw for one in memory.take([replace(FLOW, raw=0.8)], GRAPH, 180.0)] == [0.8]
+
+
 def test_one_look_that_misses_it_ends_no_episode_however_often() -> None:
     looks = [(60.0 * number, number % 2 == 0) for number in range(5)]
     assert _reported(looks) == [False, False, False, False, True]

@@ -1,11 +1,12 @@
 """Schedules: how often a job saves, how long it takes to come back, who is kept too long; and new software."""
 
 from dataclasses import replace
+from math import sqrt
 from typing import Any
 
 import pytest
 
-from holdfast.seams.rules import software_rollout
+from holdfast.seams.rules import schedule_cadence, software_rollout
 from holdfast.seams.rules.schedule_cadence import SEAM as CADENCE
 from holdfast.seams.rules.schedule_cadence import _lost, _mtbf
 from holdfast.seams.rules.schedule_degraded import SEAM as DEGRADED
@@ -306,3 +307,14 @@ def test_a_chance_of_just_what_is_borne_is_told(
     monkeypatch.setattr(software_rollout, "_at_least", lambda hits, trials, share: 0.03)
     monkeypatch.setattr(software_rollout, "BY_CHANCE", 0.03 + off)
     assert bool(quiet.candidates(ROLLOUT)) is found
+
+
+@pytest.mark.parametrize(("least", "found"), [(0.0, True), (1e-9, False)])
+def test_an_interval_that_loses_just_what_is_borne_is_told(
+    quiet: Any, monkeypatch: pytest.MonkeyPatch, least: float, found: bool
+) -> None:
+    """Dying every 600 s, with 6 s a checkpoint."""
+    of(_saves(1200.0, 6.0), measured(MTBF, {JOB: 600.0}))(quiet)
+    excess = _lost(1200.0, 6.0, 600.0) - _lost(sqrt(2 * 6.0 * 600.0), 6.0, 600.0)
+    monkeypatch.setattr(schedule_cadence, "EXCESS", excess + least)
+    assert bool(quiet.candidates(CADENCE)) is found

@@ -76,7 +76,7 @@ def _parents(scene: Scene, away: Mapping[Subject, Sequence[BadReading]]) -> dict
     speaking = {
         whole_or_self(subject)
         for name, table in scene.panel.tables.items()
-        if name in signals() and signals()[name].domain != "runtime"
+        if name in signals()
         for subject in table.subjects
     }
     above = {up for whole in away for up in scene.topology.up(whole, SHARED) if kind(up) in PARENTS}
