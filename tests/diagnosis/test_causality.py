@@ -54,6 +54,11 @@ def test_of_two_that_may_follow_from_each_other(why: str, mine: dict, theirs: di
     assert names(one("launcher.setup", **theirs), one("job.exception", **mine)) == [root], why
 
 
+def test_of_two_of_one_moment_the_one_above_comes_first_however_far_from_the_symptom() -> None:
+    for first, second in (("job.cuda_oom", "job.illegal_access"), ("job.illegal_access", "job.cuda_oom")):
+        assert names(one(first, NOON, line=3), one(second, NOON, line=4)) == [first]
+
+
 def test_the_further_from_the_symptom_the_sooner_it_is_reported() -> None:
     """Sure ones first; among them by four levels at a time, then by how sure they are."""
     oom, other = one("job.cuda_oom", sure=0.6), one("host.oom", sure=0.5, host="n1")

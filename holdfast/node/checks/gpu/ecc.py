@@ -27,8 +27,6 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     mode = window.number(gpu, MODE)
-    if mode is None:
-        return None
     if mode == 0.0:
         return GpuFinding(
             Row(gpu, Health.DEGRADED, mode, 1.0, "ECC is switched off: memory errors are not detected"), SWITCH_ON

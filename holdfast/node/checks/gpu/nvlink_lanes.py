@@ -69,7 +69,7 @@ def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None
 
 def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float | None) -> GpuFinding | None:
     """Programs on MIG instances cannot use NVLink, so lanes that are off or not reported do not count as missing."""
-    if active is None and _silent(window, gpu):
+    if _silent(window, gpu):
         text = "split by MIG: the driver does not report its NVLink lanes, and no program can use them"
     elif active == 0 and model and model.nvlink_off_under_mig:
         text = f"catalog: the {model.name} has its NVLink lanes off while it is split by MIG"

@@ -73,7 +73,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     by_gpu: dict[Subject, list[Event]] = {gpu: [] for gpu in window.inventory.expected("gpu")}
     for event in _placed(since(window, limits["forget_seconds"], "xid", _MEMORY_MANAGER, _AMD)):
         by_gpu.setdefault(subject_of(window, event), []).append(event)
-    if not by_gpu and "gpu" not in window.inventory.lacks:
+    if not by_gpu:
         why = f"no GPU is known on this node: {window.why_absent(window.node, 'gpu_lost')}"
         return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason=why),))
     rows: list[Row] = []

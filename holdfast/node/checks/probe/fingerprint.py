@@ -49,8 +49,7 @@ def _judge_one(window: Window, device: Subject, majority: dict[str, str]) -> Gpu
         )
     if own != golden:
         text = f"its bits differ from those of the majority ({own[:12]}, others {str(golden)[:12]})"
-        found = wrong(device, 1.0, text)
-        return found._replace(row=Row(device, Health.FAIL, own, golden, text))
+        return GpuFinding(Row(device, Health.FAIL, own, golden, text), CORRUPT, FailureClass.CORRUPTION)
     return GpuFinding(Row(device, Health.PASS, own, golden))
 
 

@@ -8,6 +8,7 @@ from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Signal, Value
 from holdfast.model.verdict import Row, Verdict
 from holdfast.node.checks.fabric.port_down import CHECK
+from holdfast.node.checks.fabric.port_users import rdma_job
 from holdfast.node.checks.fabric.rdma_ports import for_seconds
 
 NOW = 1_000_000.0
@@ -170,6 +171,21 @@ def test_a_short_flap_after_a_long_outage_brings_no_connection_back(flap: dict[s
 def test_a_job_between_the_longest_outage_and_the_last_is_judged_by_the_last() -> None:
     job: dict[str, Value] = {"job_nccl_ib_timeout": 14.0, "job_start_timestamp_seconds": NOW - 30}
     assert "was down 1.0 s" in row(ask(LONG_THEN_SHORT, job)).reason
+
+
+@pytest.mark.parametrize(
+    ("version", "switched_on", "fails_over"),
+    [("2.30.3", 1.0, True), ("2.27.3", 0.0, False), ("2.20.1", 1.0, False), ("2.27.3", None, False)],
+)
+def test_a_job_fails_over_if_its_library_can_and_is_told_to(
+    version: str, switched_on: float | None, fails_over: bool
+) -> None:
+    signals = [Signal("job/0", "job_nccl_version", version)]
+    signals += [] if switched_on is None else [Signal("job/0", "job_nccl_port_failover", switched_on)]
+    history = History("n1")
+    history.add(Reading(source="jobs", at=NOW, signals=signals))
+    found = rdma_job(history.window(NOW, CHECK.span), "job/0")
+    assert found is not None and found.may_fail_over is fails_over
 
 
 def test_a_second_job_does_not_hide_the_loss_of_the_first() -> None:

@@ -145,3 +145,10 @@ def test_corrected_errors_are_wear_and_wait_for_the_work_to_end() -> None:
     lost = counted(gpu_ecc_volatile_uncorrected_dram_total=1.0).ask(CHECK)
     assert lost.failure_class is FailureClass.CORRUPTION
     assert lost.remedy.startswith("drain the node, reset the GPU")
+
+
+def test_counters_without_the_mode_they_were_counted_in_pass_nothing_and_hide_nothing() -> None:
+    values = {name: value for name, value in CLEAN.items() if name != "gpu_ecc_mode"}
+    assert Tray().read(0.0, **values).row(CHECK).health is Health.UNKNOWN
+    values["gpu_ecc_volatile_uncorrected_total"] = values["gpu_ecc_volatile_uncorrected_dram_total"] = 2.0
+    assert Tray().read(0.0, **values).row(CHECK).health is Health.FAIL

@@ -133,3 +133,9 @@ def test_a_lane_of_a_rack_goes_through_its_switch_trays() -> None:
 def test_only_an_amd_driver_may_be_too_old_to_report_links(model: str, health: Health) -> None:
     tray = Tray(model=model).read(0.0).missing(0, "gpu_nvlink_active_lanes")
     assert tray.row(CHECK).health is health
+
+
+def test_a_link_to_the_cpu_that_is_down_fails_whether_their_number_is_known_or_not() -> None:
+    for known in ({}, {"gpu_c2c_links": 10.0}):
+        row = Tray().read(0.0, gpu_c2c_down_links="3,4", **known).row(CHECK)
+        assert (row.health, row.limit) == (Health.FAIL, known.get("gpu_c2c_links", 0.0))

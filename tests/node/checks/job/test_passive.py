@@ -8,7 +8,7 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.node.checks.job.passive import CHECK
 
 
-def window(clock, busy=lambda gpu: 1.0, minutes=4):
+def window(clock, busy=lambda gpu: 1.0, minutes=4, begins=0.0):
     history = History("4711")
     history.expect_freshness("digest", 180.0)
     for minute in range(minutes):
@@ -17,8 +17,8 @@ def window(clock, busy=lambda gpu: 1.0, minutes=4):
             about = f"node/n{gpu // 8}/gpu/{gpu % 8}"
             signals.append(Signal(about, "gpu_clock_sm_hertz", clock(gpu)))
             signals.append(Signal(about, "gpu_utilization_ratio", busy(gpu)))
-        history.add(Reading(source="digest", at=60.0 * minute, signals=signals))
-    return history.window(60.0 * (minutes - 1), 600.0)
+        history.add(Reading(source="digest", at=begins + 60.0 * minute, signals=signals))
+    return history.window(begins + 60.0 * (minutes - 1), 600.0)
 
 
 def guilty(verdict):
@@ -39,8 +39,9 @@ def test_an_idle_gpu_has_a_low_clock_and_is_not_slow():
     assert verdict.health is Health.PASS
 
 
-def test_one_look_is_not_enough():
+def test_one_look_is_not_enough_whenever_it_is():
     assert CHECK(window(lambda gpu: 1.98e9, minutes=1)).health is Health.UNKNOWN
+    assert CHECK(window(lambda gpu: 1.98e9, minutes=1, begins=1e6)).health is Health.UNKNOWN
 
 
 def test_a_job_no_one_sees_is_unknown():

@@ -275,3 +275,20 @@ def test_a_single_rank_has_no_peers_whether_it_tells_waiting_apart_or_not(ranks,
     for rank in range(ranks):
         job.tell(Ranks.rank(rank), job_rank_split=0.0)
     assert why in CHECK(job.window()).summary()
+
+
+def test_how_far_the_readings_of_a_rank_lie_apart_is_told_as_a_standard_deviation():
+    assert job_facts._swing({"a": [0.0, 0.0, 0.3]}) == pytest.approx(1.2533 * 0.1)
+
+
+def test_lately_is_the_last_four_looks_and_a_rank_without_a_node_has_no_witness():
+    rows = {"a": [2.0, 1.0, 1.0, 2.0, 2.0], "b": [1.0] * 5, "c": [1.0] * 5}
+    limits = {"slow_ratio": 0.05, "noises": 3.0, "evidence": 5.0, "well_share": 0.5}
+    found = job_facts._excesses(Ranks(0).window(), rows, 5, limits, {})["a"]
+    assert (found.ratio, found.own, found.usual, found.shared) == (0.5, 1.5, 1.0, 0.0)
+
+
+def test_of_a_job_whose_size_nobody_knows_an_eviction_saves_nothing_that_is_known():
+    ranks = Ranks(96).look(lambda rank: jitter(rank) * (1.11 if rank == 37 else 1.0), 4)
+    ranks.tell("job/llama", job_world=0.0)
+    assert "evicting it saves 0.0 GPU-hours an hour" in CHECK(ranks.window()).summary()

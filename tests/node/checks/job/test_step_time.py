@@ -162,6 +162,25 @@ def test_one_rank_explains_it_if_it_accounts_for_half(alone, health):
     assert CHECK(ranks.window()).health is health
 
 
+@pytest.mark.parametrize(("more", "health"), [(0.0, Health.PASS), (1e-9, Health.DEGRADED)])
+def test_one_rank_explains_it_if_it_accounts_for_just_what_is_asked_for(more, health):
+    usual = {**USUAL, "job_usual_step_seconds": 1.0}
+    ranks = Ranks(16)
+    for step in (1.4999, 1.5, 1.5001):
+        ranks.look(lambda rank: 1.25 if rank == 3 else 1.0, 1, **usual, **NOW)
+        ranks.history.add(
+            Reading(source="progress", at=ranks.now, signals=[Signal("job/llama", "job_step_seconds", step)])
+        )
+    alone = 1.25 * (1 + 2e-7) - 1.0 * (1 + 2e-7)
+    assert CHECK(ranks.window(), {"explains": 2 * alone + more}).health is health
+
+
+def test_a_part_that_is_not_reported_now_did_not_grow():
+    reported = {name: value for name, value in NOW.items() if name != "job_wait_seconds"}
+    verdict = CHECK(Ranks(16).look(lambda _: 1.5, **USUAL, **{**reported, "job_data_seconds": 0.5}).window())
+    assert verdict.owner == "storage"
+
+
 def test_hardware_is_reported_only_where_everyone_computes_longer():
     ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_data_seconds": 0.9})
     ranks.tell("job/llama", job_hardware="SW power cap on 16 of 16 GPUs")

@@ -293,3 +293,9 @@ def test_a_manifest_that_reports_no_places_is_none() -> None:
 def test_a_node_that_drifted_itself_has_one_row() -> None:
     rows = ask(node_firmware.CHECK, eight(), eight(driver_version="535.1")).rows
     assert [row.health for row in rows if row.subject == NODE] == [Health.DEGRADED]
+
+
+def test_a_missing_part_without_an_address_is_at_no_place() -> None:
+    listed = {f"{NODE}/gpu/0": {"gpu_serial": "S0"}}
+    missing = ask(node_inventory.CHECK, listed, gpu(1))
+    assert "the manifest lists it, and it is missing" in [row.reason for row in missing.rows]

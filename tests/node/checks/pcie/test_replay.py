@@ -104,3 +104,8 @@ def test_the_width_is_needed_too() -> None:
     signals = [Signal(GPU, "gpu_pcie_replay_total", 5.0), Signal(GPU, "gpu_pcie_generation", 5.0)]
     history.add(Reading(source="nvml", at=0, signals=signals))
     assert CHECK(history.window(0, 600)).health is Health.UNKNOWN
+
+
+def test_a_rate_is_told_with_two_decimals() -> None:
+    assert [row.value for row in ask(0, 1.234, 2.468).rows] == [1.23]
+    assert [row.value for row in ask(0, 1000.234, 2000.468).rows] == [1000.23]

@@ -415,3 +415,9 @@ def test_a_test_in_which_nothing_was_done_is_held_against_the_minimum_if_there_i
     found = {BF16: 0.0, "probe_burn_in_wrong_steps": 0.0, "gpu_model": model}
     row = one_row(probe_burn_in.CHECK(window({gpu(0): found}, gpus=1)))
     assert (row.health, row.limit) == (Health.FAIL, limit)
+
+
+@pytest.mark.parametrize(("value", "health"), [(11e9, Health.PASS), (9e9, Health.DEGRADED)])
+def test_however_far_its_peers_lie_apart_a_tenth_of_them_is_too_little(value, health) -> None:
+    verdict = probe_peer_copy.CHECK(window(pairs(value, 20e9, 100e9, 180e9)))
+    assert {row.subject: row.health for row in verdict.rows}[f"{NODE}/peer/gpu0-gpu1"] is health

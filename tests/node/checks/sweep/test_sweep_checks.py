@@ -263,3 +263,17 @@ def test_where_no_one_reported_how_many_ranks_ran_the_limits_hold():
 
 def test_both_ends_of_the_middle_count_towards_its_sizes():
     assert sweep_steps.CHECK(window({8: 1e9, LOW: 1e9, LOW << 1: 1e9, HIGH: 1e9})).health is Health.PASS
+
+
+@pytest.mark.parametrize("past", [{}, {sweep_baseline.PAST: 0.0}])
+def test_a_size_of_which_no_past_is_known_is_not_compared(past):
+    history = History("sweep")
+    known = {sweep_baseline.PAST: 400e9, sweep_baseline.RUNS: 5.0, "sweep_busbw_bytes_per_second": 400e9}
+    unknown = {**past, sweep_baseline.RUNS: 5.0, "sweep_busbw_bytes_per_second": 1e9}
+    signals = [
+        Signal(f"node/sweep/size/{size}", name, value)
+        for size, result in ((1024, known), (2048, unknown))
+        for name, value in result.items()
+    ]
+    history.add(Reading(source="probes", at=0.0, signals=signals))
+    assert sweep_baseline.CHECK(history.window(0.0, 600.0)).health is Health.PASS
