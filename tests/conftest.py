@@ -10,6 +10,7 @@ import re
 import resource
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import certifi
@@ -34,6 +35,7 @@ settings.load_profile("quick")
 
 ROOT = Path(__file__).parent.parent
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|soak)\b", re.MULTILINE)
+_ANY_SLOW = "pytest.mark.slow"
 
 # A login shell allows 1,024 open files. One process runs a thousand tests, and some leave a few to the collector.
 _FILES, _MOST_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -74,18 +76,29 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(StrictSkips(), "strict-skips")
     HALF["quick"] = str(config.option.markexpr).startswith("not slow")
     HALF["short"] = "not long" in str(config.option.markexpr)
+    HALF["slow"] = str(config.option.markexpr).startswith("slow and")
     if HALF["quick"]:
         keep_in_memory()
         _trust_one_certificate()
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """The quick half imports no file of which it runs no test: some of them import frameworks, for seconds."""
-    if HALF["quick"] and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+    """A half imports no file of which it runs no test: some import frameworks, for seconds, in every worker."""
+    if collection_path.name.startswith("test_") and collection_path.suffix == ".py":
         if HALF["short"] and str(collection_path.relative_to(ROOT)) in listed():
             return True
-        return bool(_ALL_SLOW.search(collection_path.read_text())) or None
+        if HALF["quick"]:
+            return bool(_ALL_SLOW.search(collection_path.read_text())) or None
+        if HALF["slow"]:
+            return not _may_be_slow(collection_path) or None
     return None
+
+
+@cache
+def _may_be_slow(file: Path) -> bool:
+    """Or what its tests share marks some of them, such as all that ask for PostgreSQL."""
+    shared = [path for path in file.parent.glob("*.py") if not path.name.startswith("test_")]
+    return any(_ANY_SLOW in path.read_text() for path in (file, *shared))
 
 
 def _trust_one_certificate() -> None:
@@ -113,6 +126,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 @pytest.hookimpl(tryfirst=True)  # before `-m` asks for marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if item.get_closest_marker("slow") and not _may_be_slow(item.path):
+            raise pytest.UsageError(f"{item.nodeid} is slow, but `{_ANY_SLOW}` is not written there: it would never run")
         if is_long(item.nodeid):
             item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FIRST))

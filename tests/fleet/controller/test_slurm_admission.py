@@ -39,10 +39,14 @@ reboot = ["{root}/reset", "{{node}}"]
 """
 
 
+SHORT_WAIT = "shared_first_seconds = 2\nshared_wait_seconds = 4\n"  # for the node's neighbours; the default is a minute
+
+
 @pytest.fixture
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Site]:
     """All nodes behind one leaf, so that a failure of one is held for a moment."""
-    with slurm_site(tmp_path_factory.mktemp("admission"), len(NODES), CONTROLLER) as made:
+    policy = getattr(request, "param", "")
+    with slurm_site(tmp_path_factory.mktemp("admission"), len(NODES), CONTROLLER, policy) as made:
         root = made.slurm.root
         for name, text in (("gate", GATE.format(python=sys.executable)), ("reset", RESET.format(root=root))):
             (root / name).write_text(text)
@@ -97,6 +101,7 @@ def test_a_node_that_failed_and_is_well_again_starts_nothing_before_a_new_test(s
     assert site.tested_between("node1", failed_at, site.times(job)["node1"]["begin"])
 
 
+@pytest.mark.parametrize("site", [SHORT_WAIT], indirect=True, ids=["short wait"])
 def test_with_slurmctld_away_nothing_is_reset_before_slurm_shows_the_node_drained_and_empty(site: Site) -> None:
     """One node runs a job while it fails. The controller cannot drain it for a while."""
     finish = site.slurm.root / "finish"
@@ -121,6 +126,7 @@ def test_with_slurmctld_away_nothing_is_reset_before_slurm_shows_the_node_draine
         assert "State=IDLE+DRAIN" in line, line
 
 
+@pytest.mark.parametrize("site", [SHORT_WAIT], indirect=True, ids=["short wait"])
 def test_a_node_resumed_by_hand_during_its_reset_is_given_to_no_job_before_it_is_tested(site: Site) -> None:
     slow = site.slurm.root / "slow"
     slow.touch()

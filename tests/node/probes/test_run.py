@@ -29,6 +29,9 @@ def run(*words):
     return done.returncode, json.loads(done.stdout)
 
 
+FEW_SIZES = ("--smallest", "16KiB")  # for what the comparison of pairs finds: a sweep of 14 sizes takes longer than it
+
+
 def named(document):
     return [suspect["subject"] for suspect in document["suspects"]]
 
@@ -42,7 +45,7 @@ LIMITS = {
 
 
 def check_limited(made, subject):
-    code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB")
+    code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB", *FEW_SIZES)
     assert named(document) == subject
     assert code == (2 if subject else 0)
     assert {row["correct"] for row in document["sweep"]} == {True}
@@ -74,7 +77,8 @@ FAULTS = {
 def test_the_node_is_named_with_its_cause(tmp_path, cause):
     with fabric(tmp_path) as made:
         FAULTS[cause](made)
-        code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB", "--timeout-seconds", "30")
+        words = ("--pair-bytes", "2MiB", "--timeout-seconds", "30", *FEW_SIZES)
+        code, document = run("--hosts", str(made.hosts), *words)
     assert [(one["subject"], one["cause"]) for one in document["suspects"]] == [("node/h3", cause)]
     assert code == 2
     assert {one["source"] for one in document["references"] if one["band"] == "latency"} == {
@@ -95,7 +99,7 @@ def test_five_runs_of_five_name_the_limited_part_and_no_other(tmp_path, case):
 
 @pytest.mark.slow
 def test_a_wrong_number_at_one_size_is_found_and_its_rank_named():
-    code, document = run("--local", "3", "--spoil", "2:4096", "--pair-bytes", "64KiB")
+    code, document = run("--local", "3", "--spoil", "2:4096", "--pair-bytes", "64KiB", "--smallest", "1KiB")
     wrong = {row["bytes"]: row["wrong_ranks"] for row in document["sweep"] if not row["correct"]}
     assert wrong == {4096: [2]}
     assert named(document) == ["node/local2"]
@@ -119,7 +123,7 @@ def test_every_rail_has_a_rank_and_a_wrong_one_is_named_with_its_rail(tmp_path):
 def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("a 127.0.0.1\nb 127.0.0.1\nc 127.0.0.1 sh -c 'echo no route to host >&2; exit 255'\n")
-    code, document = run("--hosts", str(hosts), "--pair-bytes", "64KiB")
+    code, document = run("--hosts", str(hosts), "--pair-bytes", "64KiB", *FEW_SIZES)
     reasons = {verdict["subject"]: (verdict["health"], verdict["reason"]) for verdict in document["verdicts"]}
     assert reasons["node/c"][0] == "unknown"
     assert "set-up failed" in reasons["node/c"][1] and "no route to host" in reasons["node/c"][1]
