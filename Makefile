@@ -105,13 +105,13 @@ ONLY :=
 fuzz: setup
 	$(PY) -m tests.fuzz.run --inputs $(INPUTS) --only "$(ONLY)"
 
-# What needs no server, on two cores; then every real part, three files at a time because they mostly wait, a file's tests
-# one after the other; last what measures this machine or follows a clock, with the machine to itself. No test is tried twice (docs/decisions/0010), and with CI=true none may skip for a reason that is not
-# in tests/allowed_skips.toml.
+# What needs no server, on two cores; then every real part, five files at a time because they mostly wait, a file's tests
+# one after the other; last what measures this machine, with the machine to itself. No test is tried twice
+# (docs/decisions/0010), and with CI=true none may skip for a reason that is not in tests/allowed_skips.toml.
 test: system setup torch node lint
 	@scripts/build-console || { echo "== going on without the web page"; test "$$CI" != true; }
 	$(PY) -m pytest -m "not slow and not soak" --forks 4 -rfEs --hypothesis-profile=test
-	$(PY) -m pytest -m "slow and not soak and not alone" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder -rfEs --durations 40
+	$(PY) -m pytest -m "slow and not soak and not alone" -n 5 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder -rfEs --durations 40
 	$(PY) -m pytest -m "slow and not soak and alone" --hypothesis-profile=test -rfEs
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;

@@ -51,15 +51,23 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-# Workers share the files out in this order; a long file that comes last leaves the others idle for minutes.
+# Workers share the files out in this order; a long file that comes last leaves the others idle for minutes. Those that
+# mostly wait come first, so that the others have the processors meanwhile.
 LONGEST_FIRST = (
     "tests/console/test_tour.py",
-    "tests/node/probes/test_run.py",
-    "tests/fleet/controller/test_trainings.py",
-    "tests/training/",
-    "tests/supervisor/",
-    "tests/fleet/survival/",
+    "tests/console/test_numbers_agree.py",
     "tests/node/agent/test_daemon.py",
+    "tests/fleet/controller/test_probing_twin.py",
+    "tests/fleet/controller/test_restart_within_faults.py",
+    "tests/fleet/controller/test_slurm",
+    "tests/fleet/slurm/",
+    "tests/training/",
+    "tests/node/probes/",
+    "tests/fleet/controller/test_trainings.py",
+    "tests/supervisor/",
+    "tests/fleet/api/test_schemathesis.py",
+    "tests/fleet/survival/",
+    "tests/node/agent/",
 )
 
 
@@ -130,4 +138,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} is slow, but `{_ANY_SLOW}` is not written there: it would never run")
         if is_long(item.nodeid):
             item.add_marker(pytest.mark.long)
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FIRST))
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    for place, beginning in enumerate(LONGEST_FIRST):
+        if item.nodeid.startswith(beginning):
+            return place
+    return len(LONGEST_FIRST)

@@ -136,7 +136,7 @@ def test_the_shortest_text_of_a_pattern_is_longer_than_the_name_of_a_process(
     assert shortest > 15
 
 
-@settings(max_examples=draws(3, settings.default.max_examples))
+@settings(max_examples=draws(3, settings.default.max_examples // 3))  # of each of a hundred patterns
 @given(st.data())
 @pytest.mark.parametrize(
     "message", [one for group in kernel_messages.groups() for one in group.messages[:: draws(8, 1)]]
