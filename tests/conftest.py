@@ -135,7 +135,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") and not _may_be_slow(item.path):
-            raise pytest.UsageError(f"{item.nodeid} is slow, but `{_ANY_SLOW}` is not written there: it would never run")
+            raise pytest.UsageError(f"{item.nodeid} is slow, but no `{_ANY_SLOW}` is written there: it would never run")
         if is_long(item.nodeid):
             item.add_marker(pytest.mark.long)
     items.sort(key=_place)

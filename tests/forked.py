@@ -21,7 +21,8 @@ _PRELOADED = (
     "holdfast.fleet.controller.__main__", "attrs", "pydantic", "sqlite3", "uvicorn.protocols.http.auto", __name__,
 )  # fmt: skip
 _PR_SET_PDEATHSIG = 1
-HALF = {"quick": False, "short": False, "slow": False}  # what runs; slow tests share their fork server with the ranks that they kill
+# What runs; slow tests share their fork server with the ranks that they kill.
+HALF = {"quick": False, "short": False, "slow": False}
 
 
 def serve_forks() -> None:
