@@ -27,7 +27,7 @@ def checks_page() -> str:
     lines = [
         "# The checks\n",
         NOTE,
-        "Each check is one question, answered from what was read. Limits are set by name in the configuration,\n"
+        "Each check is one question, answered from stored readings. Limits are set by name in the configuration,\n"
         'for example `[checks."fabric.port_down"]`. Data that a check could not read is `unknown`, never a pass.\n',
     ]
     for check in checks.ALL:
