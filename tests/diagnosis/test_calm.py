@@ -10,6 +10,11 @@ from holdfast.formats.job.aside import tries_again
 from holdfast.formats.job.log import JobLog
 
 LITTLE = "Error in memory profiling. The memory of the GPU is taken."
+MODULE = """Error loading script: foo.py
+    Traceback (most recent call last):
+      File "/w/scripts.py", line 515, in load
+    ModuleNotFoundError: No module named 'foo'
+"""
 TRACED = """ERROR: the request failed
 Traceback (most recent call last):
   File "/w/serve.py", line 88, in main
@@ -128,6 +133,9 @@ def test_a_pause_a_warning_and_a_restart_are_no_failure(text: str, cause: str) -
         ("the run ended with error code : 12\n", "launcher.setup"),
         ("Failed to mount /data: access denied by server\n", "storage.stall"),
         ("[3]<stderr>:Horovod has been shut down. This was caused by an exception on one of the ranks\n" + "".join(f"epoch 3 batch {n} loss 0.9\n" for n in range(4)), "unknown"),
+        ("triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 262144, Hardware limit: 232448. Reducing block sizes or `num_stages` may help.\n", "job.exception"),
+        ("{'train_runtime': 812.1, 'epoch': 3.0}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n", "job.cuda_oom"),
+        ("ERROR No space left on device: write of /w/out failed\n", "storage.full"),
         ("error: Kill task failed on n031\n", "host.other"),
         ("kex_exchange_identification: read: Connection reset by peer\n", "launcher.setup"),
         ("Error: the index of the runs has no entry\nserving the board\n", "launcher.setup"),
@@ -153,6 +161,9 @@ def test_the_same_words_of_a_job_that_failed(text: str, cause: str) -> None:
         (f"ERROR core: {LITTLE}\n", True),
         (f"INFO core: {LITTLE}\n", False),  # the program itself calls it a piece of information
         (TRACED, True),
+        (MODULE, True),  # nothing follows
+        (MODULE + "and the rest of it\n", False),
+        (MODULE.replace("    ", "") + "and the rest of it\n", True),  # at the margin: nobody caught it
         (TRACED + 'GET "/health" 200\n', False),
     ],
 )

@@ -9,6 +9,8 @@ from holdfast.formats.job.python_exceptions import looks_like_one, traceback_hea
 
 _NEAR = 2  # lines below an error, of the same process, that may comment on it
 _TRACEBACK_LINES = 6
+_TRACEBACK = "Traceback (most recent call last)"
+_SAYS_IT_FAILED = re.compile(r"\b(?:[Ee]rror|ERROR|[Ff]ailed|[Cc]ould not|[Cc]annot|[Uu]nable|[Ee]xception)\b")
 _FRAME = '  File "'
 _NOT_THERE = re.compile(r"\b(?:Import|ModuleNotFound)Error\b")  # an optional package is missing
 _AGAIN = re.compile(
@@ -61,7 +63,19 @@ def retried(line: JobLine, above: Sequence[JobLine], below: Sequence[JobLine]) -
 def is_logged(line: JobLine, above: Sequence[JobLine]) -> bool:
     """Whether a logger printed the traceback that ends with this line. A logged exception was caught."""
     head = traceback_logger(line, above)
-    return head is not None and head.level in ("E", "W")
+    return (head is not None and head.level in ("E", "W")) or _is_indented(line, above)
+
+
+def _is_indented(line: JobLine, above: Sequence[JobLine]) -> bool:
+    """Whether a program printed the traceback below a message of its own. Python itself begins one at the margin."""
+    if not line.text.startswith("  "):
+        return False
+    same = [one.text for one in above if one.stream == line.stream and one.text.strip()]
+    heads = [place for place, text in enumerate(same) if _TRACEBACK in text]
+    if not heads or not heads[-1] or not same[heads[-1]].startswith("  "):
+        return False
+    message = same[heads[-1] - 1]
+    return not message.startswith(" ") and bool(_SAYS_IT_FAILED.search(message))
 
 
 def restarted(line: JobLine, below: Sequence[JobLine]) -> bool:

@@ -33,6 +33,7 @@ _AT_THE_MARGIN = frozenset(
 )  # messages of these groups are never indented
 _LEVELLED = frozenset({"files", "memory", "numbers", "mismatch", "dataloader", "cuda", "rendezvous"})
 _DEEP = " " * 8
+_SUMMARY = "{'train_runtime'"  # a trainer prints the record of a whole run at its end
 _NO_FILES = ("verbs", "registration", "gpu", "shm", "cgroup")
 _LONGEST_MESSAGE = 800
 _LONGEST_PROBLEM = 800  # characters of a line that are matched with the known problems
@@ -113,6 +114,8 @@ def with_place(line: JobLine) -> str:
 
 def _is_about(group: JobMessageGroup, line: JobLine, start: int) -> bool:
     """Whether the words are part of a text about errors (a data sample, a docstring, source code), not of a message."""
+    if group.kind == "life" and line.text.startswith(_SUMMARY):
+        return False
     if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, start)):
         return True
     if group.kind in _AT_THE_MARGIN and _OPTION.match(line.text):

@@ -273,6 +273,7 @@ def _may_report(line: JobLine) -> bool:
     return not (
         _BANNER.search(text)
         or _FRAME.match(text)
+        or _NATIVE_FRAME.match(text)
         or is_code(text)
         or _THROWN.search(text)
         or len(_MINIFIED.findall(text)) > _MOST_FUNCTIONS
