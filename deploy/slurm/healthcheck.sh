@@ -1,11 +1,11 @@
 #!/bin/sh
-# Slurm HealthCheckProgram. Without a controller it takes a node that fails out of service between two jobs, with our own
-# reason, and an operator returns it. With a controller (HOLDFAST_REQUIRE_TEST=yes) it changes nothing: the controller
-# alone drains and returns nodes, and the prolog asks it.
+# Slurm HealthCheckProgram. Without a controller it drains a failing node between two jobs, with our own
+# reason, and an operator resumes it. With a controller (HOLDFAST_REQUIRE_TEST=yes) it changes nothing: only the controller
+# drains and resumes nodes, and the prolog asks it.
 
 # shellcheck source=/dev/null
 [ -r "${0%/*}/settings.sh" ] && . "${0%/*}/settings.sh"
-# Slurm gives its scripts no PATH; add the place of scontrol and holdfast if they are elsewhere.
+# Slurm gives its scripts no PATH; add the folders of scontrol and holdfast if they are not in this list.
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/opt/slurm/bin
 export PATH
 
@@ -20,5 +20,5 @@ drain=auto
 # shellcheck disable=SC2086  # options are a list of words
 $HOLDFAST gate --on-unknown allow $HOLDFAST_GATE_OPTIONS --drain "$drain"
 
-# The drain is the answer. Some Slurm versions keep slurmd from registering while this exits non-zero.
+# The result is the drain. Some Slurm versions do not let slurmd register while this script exits with an error.
 exit 0

@@ -13,7 +13,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Release.Name }}-agent
 {{- end }}
 
-{{- /* What agents reach the controller by. */ -}}
+{{- /* The address at which agents reach the controller. */ -}}
 {{- define "holdfast.url" -}}
 {{ ternary "https" "http" (ne .Values.controller.tlsSecret "") }}://{{ include "holdfast.controller" . }}.{{ .Release.Namespace }}.svc:9477
 {{- end }}
