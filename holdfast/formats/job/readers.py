@@ -31,7 +31,7 @@ _MOST_ROWS = 8
 _WORDS = re.compile(r"[A-Za-z]{2,}[^A-Za-z]+[A-Za-z]{2,}")
 _LAUNCHER = re.compile(r"srun|slurmstepd|mpi(?:run|exec)|In: |[-=*]{3}")
 _FIELD_OF_A_BOX = re.compile(  # a field in a box of Open MPI, whose heading names the call; this line has the error
-    r"\s{1,8}(?:Error|Reason|System error|Error code|errno|Errno)(?: \w+)?\s*: \S"
+    r"\s{1,8}(?:Error|Reason|System error|Error code|errno|Errno)(?: \w+)?\s*: \S|Error:\s{2,8}\S"
 )
 Reader = Callable[[JobLine, LineContext], Evidence | None]
 _LAST_ERROR = "Last error:"

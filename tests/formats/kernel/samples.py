@@ -74,6 +74,7 @@ SAMPLES = (
     "I/O error, dev nbd3, sector 2048 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
     "Oops: Oops: 0000 [#1] PREEMPT SMP NOPTI",
     "Kernel panic - not syncing: Fatal exception in interrupt",
+    "Kernel panic: CPU context corrupt",
     "amdgpu 0000:0b:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8 pasid:32774)",
     "amdgpu 0000:0b:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block",
     "amdgpu 0000:0b:00.0: amdgpu: 2 uncorrectable hardware errors detected",
@@ -100,6 +101,7 @@ SAMPLES = (
     "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)",
     "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)",
     "mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: be00000000800400",
+    "CPU 0: Machine Check Exception: 0000000000000004",
     "mce: [Hardware Error]: CPU 3: Machine Check: 0 Bank 4: 9c00000000800400",
     "mce: [Hardware Error]: Machine check events logged",
     "mce: Uncorrected hardware memory error in user-access at 5a669600",
@@ -135,6 +137,7 @@ SAMPLES = (
     "Lustre: scratch-OST0001-osc-ffff: Connection to scratch-OST0001 (at 10.0.0.1@o2ib) was lost; in progress operations",
     "Lustre: scratch-OST0001-osc-ffff: Connection restored to scratch-OST0001 (at 10.0.0.1@o2ib)",
     "NVRM: GPU0 _kgspRpcRecvPoll: GSP RM heartbeat timed out",
+    "NVRM: GPU6 _kgspLogRpcTimeout: ****** GSP Timeout ******",
     "NVRM: nvidia: uvm encountered global fatal error 0x60, requiring os reboot to recover.",
     "python3[4711]: segfault at 7f79 ip 00007f7c sp 00007f7c error 4 in libnccl.so.2.19.3[7f7c+d3d3000]",
 )  # fmt: skip
