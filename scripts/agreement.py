@@ -1,4 +1,4 @@
-"""Write docs/agreement.md: what others published or computed, what we compute, and how far apart it may be.
+"""Write docs/agreement.md: published values, our values, and the allowed difference.
 
 With --check nothing is written: it fails if a row is out of tolerance or the page is not what the code says.
 Rows on Titan's lifetimes need the data; without it they say so, and the page's figures are left as they are.

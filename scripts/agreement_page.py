@@ -1,4 +1,4 @@
-"""The words around the rows of docs/agreement.md."""
+"""The text around the tables of docs/agreement.md."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""What a finding's weighing is worth, learnt from drawn drills: writes holdfast/catalog/seam_confidence.csv.
+"""Calibrates the confidence of findings with random drills: writes holdfast/catalog/seam_confidence.csv.
 
 A seventh of the drills are drawn as usual, a seventh hard, and the rest on plants drawn wide, of the five families that
 limits may be tuned on. One plant in four is kept out of the fit and shows how well it holds on plants it was not made
@@ -20,8 +20,9 @@ HEAD = (
     "# What a seam's own weighing is worth: of findings weighed so (raw), this share was right in drawn drills.",
     "# Made by `python scripts/calibrate_seams.py`; between two rows a straight line.",
 )
-MOST = 0.98  # drills are of our own making: nothing in them proves more
-WEAK, MOST_OF_WEAK = 0.85, 0.79  # what rests on one instrument is not said with confidence, however often it was right
+MOST = 0.98  # drills are simulated, so they cannot justify a higher confidence
+# a finding from one instrument never gets a high confidence, even if it was often right
+WEAK, MOST_OF_WEAK = 0.85, 0.79
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ def main() -> int:
         with (twin / "holdfast.toml").open("a") as file:
             for source in ("nvml_slow", "jobs"):
                 file.write(
-                    f"\n[sources.{source}]\nevery_seconds = 3  # by default up to a minute: too long for a demo\n"
+                    f"\n[sources.{source}]\nevery_seconds = 3  # the default is up to a minute, too long for a demo\n"
                 )
         say("A training job starts on it; its NCCL_IB_TIMEOUT=20 keeps connections for 30 s:")
         command("twin", "inject", str(twin), "gpu_process", "--gpu", "0")

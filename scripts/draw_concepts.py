@@ -1,4 +1,4 @@
-"""Draws the pictures of the concept pages into docs/; with --check it only tells whether they are due."""
+"""Draws the pictures of the concept pages into docs/; with --check it only reports whether they are out of date."""
 
 import sys
 from html import escape

@@ -1,4 +1,4 @@
-"""Write console/src/openapi.ts, the API's types as the page sees them, from the API's own document. Needs Node.
+"""Write console/src/openapi.ts, the types of the API for the page, from the OpenAPI document. Needs Node.
 
 Run it after a change of holdfast/fleet/api/views/common.py; `--check` only says whether it is due.
 """
@@ -27,7 +27,7 @@ def generate() -> str:
         source, made = Path(directory) / "openapi.json", Path(directory) / "openapi.ts"
         source.write_bytes(msgspec.json.encode(document))
         command = [str(CONSOLE / "node_modules" / ".bin" / "openapi-typescript"), str(source), "--output", str(made)]
-        # Where the distribution's Node.js is too old, the page's own lies beside this Python.
+        # If the distribution's Node.js is too old, `make node` installed one in the folder of this Python.
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "PATH": path})
         return made.read_text()

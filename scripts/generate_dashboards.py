@@ -1,4 +1,5 @@
-"""Makes deploy/grafana/*.json from deploy/grafana/dashboards.toml; with --check it only tells whether they are due."""
+"""Makes deploy/grafana/*.json from deploy/grafana/dashboards.toml; with --check it only reports whether they are out
+of date."""
 
 import json
 import sys

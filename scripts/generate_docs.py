@@ -1,4 +1,4 @@
-"""Write the pages that the code can write itself; with --check, fail if they are not what the code says."""
+"""Write the generated pages; with --check, fail if they differ from the code."""
 
 import ast
 import json

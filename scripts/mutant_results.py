@@ -1,4 +1,4 @@
-"""The kept results of `make mutants`: per package the last run, and why each of its survivors is still there.
+"""The stored results of `make mutants`: the last run of each package, and the reason for each surviving mutant.
 
 A rate counts at the first run with a seed: afterwards tests are written for what that seed found. `first_runs` keeps
 those rates; a later run with the same seed, and `--again`, leave them alone.

@@ -1,4 +1,4 @@
-"""Tests that notice: changes the code a little and counts how often a package's own quick tests fail.
+"""Mutation tests: makes small changes to the code and counts how often the quick tests of the package fail.
 
 `make mutants` takes a sample of each package in scripts/mutants.toml, always the same one; `--all` takes every mutant.
 A first, traced run says which tests execute which line, so that a mutant meets only tests that can notice it. Each
@@ -43,8 +43,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "mutants.toml"
 RESULTS = ROOT / "bench" / "results" / "mutants.json"
 OPTIONS = ["-x", "-q", "-s", "-m", "not slow and not soak", "-p", "no:rerunfailures", "-o", "timeout=0", "--no-header"]
-TIMEOUT_SECONDS = 20.0  # of CPU, and four times what the same tests take unchanged: a mutant that hangs is noticed
-WAITS = 10  # times as long by the clock, for one that waits and computes nothing; a busy machine is no mutant's doing
+TIMEOUT_SECONDS = 20.0  # CPU time, in addition to four times that of the unchanged code; a longer run counts as a hang
+WAITS = 10  # factor for wall time, for a mutant that waits; large, because the machine may be busy
 MOST_MEMORY = 6 * 2**30
 FORK = multiprocessing.get_context("fork")
 LOAD_ANEW = 99  # an exit code
@@ -59,7 +59,7 @@ class Seen:
     lines: dict[str, set[Line]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     imports: set[Line] = field(default_factory=set)  # executed while modules were loaded
-    modules: list[str] = field(default_factory=list)  # not ours, worth importing before forks
+    modules: list[str] = field(default_factory=list)  # of other packages; imported before forking
 
     def chosen(self, mutant: Mutant) -> list[str]:
         """Tests that execute the mutant, the cheapest first; what is executed at import concerns every test."""
@@ -118,7 +118,7 @@ class Collected(Fixed):
         self._some, self._jobs, self._answer = some, jobs, answer
         self._items: dict[str, pytest.Item] = {}
         self._caches: list[Any] = []
-        threading.settrace(self._call)  # now: what a conftest imports is loaded before a session starts
+        threading.settrace(self._call)  # now, because a conftest's imports are loaded before a session starts
         sys.settrace(self._call)
 
     def _lines_of(self, path: str) -> Callable[[FrameType, str, object], Any]:
@@ -132,7 +132,7 @@ class Collected(Fixed):
         return self._tracers.get(frame.f_code.co_filename)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        gc.unfreeze()  # tests/conftest.py freezes what was collected; functions are found through the collector here
+        gc.unfreeze()  # tests/conftest.py freezes objects; the search for functions needs the collector to see them
         self._items = {item.nodeid: item for item in session.items}
         self._caches = _caches(self._tracers)
         passed = _run(session, session.items, self._follow)
@@ -177,7 +177,7 @@ class Collected(Fixed):
         self._forget()
         try:
             exchange(mutant) if mutant.inside else exchange_limits(mutant)
-        except ValueError:  # it closes over other names than before, or is no number
+        except ValueError:  # its closure has other names than before, or the value is not a number
             os._exit(LOAD_ANEW)
         passed = _run(session, [self._items[test] for test in tests])
         os._exit(1 if not passed else 0 if mutant.inside else LOAD_ANEW)
@@ -291,7 +291,7 @@ def _load_anew(mutant: Mutant, tests: list[str]) -> None:
 class Fate:
     alive: list[Mutant] = field(default_factory=list)
     dead: list[Mutant] = field(default_factory=list)
-    hung: list[Mutant] = field(default_factory=list)  # dead, too
+    hung: list[Mutant] = field(default_factory=list)  # counted as detected
 
     def add(self, mutant: Mutant, child: BaseProcess) -> None:
         if hung := child.is_alive():
@@ -338,7 +338,7 @@ def judge(paths: list[str], tests: list[str], some: list[Mutant], jobs: int) -> 
     if seen is None:
         sys.exit(f"the tests in {' '.join(tests)} do not pass before anything is changed")
     for module in seen.modules:
-        with suppress(ImportError):  # of a kind that only a test makes
+        with suppress(ImportError):  # a module that only a test creates
             importlib.import_module(module)
     met = {*fate.alive, *fate.dead, *fate.hung}
     more = meet([one for one in some if one not in met], seen, jobs, _load_anew)

@@ -1,4 +1,4 @@
-"""Small wrong changes of Python source: a limit moved, a comparison turned, a condition dropped."""
+"""Small wrong changes of Python source: changed limits, inverted comparisons, removed conditions."""
 
 import ast
 from collections import Counter
@@ -32,7 +32,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 CALLS = {"max": "min", "min": "max", "any": "all", "all": "any", "maximum": "minimum", "minimum": "maximum"}
 LOGS = {"debug", "info", "warning", "error", "exception"}
 TEXTS = {"__repr__", "__str__"}
-SMALL = 10  # an int up to here is a count: one more is the mistake people make
+SMALL = 10  # an int up to this value is a count: the mutation adds one
 FIELDS = ("decorator_list", "annotation", "returns", "bases", "keywords")
 
 
@@ -41,12 +41,12 @@ class Mutant:
     path: str
     function: str
     line: int
-    lines: range  # of the statement, or of the head of a compound one: who runs them can notice
+    lines: range  # of the statement, or of the head of a compound one: tests that run these lines can detect the change
     old: str
     new: str
-    inside: bool  # a function's body, whose code can be exchanged; else the module has to be loaded anew
-    node: int  # its place in the walk over the tree
-    change: int  # which of the changes of that node
+    inside: bool  # in a function body, whose code can be replaced; otherwise the module must be loaded again
+    node: int  # its index in the walk over the tree
+    change: int  # index of the change of this node
 
     @property
     def text(self) -> str:

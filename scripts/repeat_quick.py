@@ -1,4 +1,4 @@
-"""Flaky tests: runs the quick half N times beside busy loops, prints a table and keeps it.
+"""Finds flaky tests: runs the quick tests N times next to busy loops, prints a table and stores it.
 
 `make repeat-quick` runs it ten times beside two loops. A test that fails once is fixed at its cause, not retried.
 """
@@ -18,13 +18,14 @@ RESULTS = ROOT / "bench" / "results" / "quick_repeat.json"
 BUSY = [sys.executable, "-c", "while True: pass"]
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
 SUMMARY = re.compile(r"^.*\d+ (?:passed|failed|errors?)\b.* in [\d.]+s.*$", re.MULTILINE)
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py.*?)(?: - .*)?$", re.MULTILINE)  # a file that cannot be imported, too
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py.*?)(?: - .*)?$", re.MULTILINE)  # also a file that cannot be imported
 
 
 def once(number: int) -> dict[str, Any]:
     begun = time.monotonic()
     done = subprocess.run(["make", "quick"], cwd=ROOT, capture_output=True, text=True, check=False)
-    summary = (SUMMARY.findall(done.stdout) or [""])[-1]  # `make` inside `make` says after it which folder it leaves
+    # a nested `make` prints the folder that it leaves after this line
+    summary = (SUMMARY.findall(done.stdout) or [""])[-1]
     counts = {what.rstrip("s") if what.startswith("error") else what: int(n) for n, what in COUNTED.findall(summary)}
     row = {
         "run": number,

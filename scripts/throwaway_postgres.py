@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own for a test or a bench: on a free loopback port, in a temporary directory.
+"""A private PostgreSQL server for a test or a bench: on a free loopback port, in a temporary directory.
 
 Arguments are settings, as in `fsync=off`. Prints its URL and serves until its standard input closes; then nothing of
 it is left. A line `crash` on standard input kills the server with SIGKILL and starts it again on the same data; the
@@ -91,7 +91,7 @@ class Server:
         self.process = self.start()
 
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGQUIT)  # nothing of it is wanted any more
+        self.process.send_signal(signal.SIGQUIT)  # its data is not needed any more
         self.process.wait(30)
 
     def say(self) -> None:

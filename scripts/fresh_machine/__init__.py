@@ -1,1 +1,1 @@
-"""A throw-away Debian root, and what is tried in it. `scripts/fresh-machine` starts it."""
+"""A temporary Debian root and the tests in it. `scripts/fresh-machine` starts it."""

@@ -20,7 +20,7 @@ CARRIED = re.compile(
     re.IGNORECASE,
 )
 LOCAL_AUTHORITIES = Path("/usr/local/share/ca-certificates")
-# What every root has of its own: never covered by this machine's.
+# Folders that every root has itself: never covered by those of this machine.
 SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "tmp", "usr", "var")
 PATH = re.compile(r"(?:file:(?://)?)?(/[^\s'\",;=:]+)")
 
@@ -31,10 +31,10 @@ class Clients:
 
     sources: str  # lines of sources.list: Debian's repositories only
     apt: str  # apt.conf: how they are fetched
-    pip: str  # pip.conf, with PIP_* folded in
-    npmrc: tuple[Path, ...]  # the user's and the global one, where they are
+    pip: str  # pip.conf, with PIP_* merged in
+    npmrc: tuple[Path, ...]  # the user's and the global one, if they exist
     environment: Mapping[str, str]
-    folders: tuple[Path, ...]  # local indexes they refer to, to be bound read-only
+    folders: tuple[Path, ...]  # local indexes that they refer to; bound read-only
     files: tuple[Path, ...]  # certificates they refer to
 
     def write(self, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""README's two commands, as a newcomer runs them: the demo with its page, and the tests."""
+"""README's two commands on a fresh machine: the demo with its page, and the tests."""
 
 import json
 import re
@@ -20,7 +20,7 @@ ENDED = re.compile(r"\d+ (?:passed|failed|skipped|error).* in [\d.]+s")
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|errors?|rerun|xfailed)\b")
 SKIPPED = re.compile(r"SKIPPED \[(\d+)\] (\S+?):(?:\d+:)? (.*)")
 FAILED = re.compile(r"(?:FAILED|ERROR) (tests/\S+)")
-HEADING = re.compile(r"_{3,} (?:ERROR at \w+ of )?(test_.+) _{3,}$")  # a run that is cut off has no list
+HEADING = re.compile(r"_{3,} (?:ERROR at \w+ of )?(test_.+) _{3,}$")  # an interrupted run has no list
 TROUBLE = re.compile(r"^(make.*\*\*\*|E: |ERROR)")
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -94,7 +94,7 @@ class Tests:
     """What pytest's lines say, over all the runs of one make."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    runs: list[str] = field(default_factory=list)  # pytest's last line of each: the quick half, then the slow one
+    runs: list[str] = field(default_factory=list)  # pytest's last line of each run: quick tests, then slow ones
     skipped: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
     headings: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The container images, built by buildah on a stand-in: base images come from a registry, which may not be reachable.
+"""The container images, built by buildah on a substitute base image, because a registry may not be reachable.
 
 The stand-in is the fresh root with pip and Node.js, under the names of the Containerfile's own base images. Its Python
 and Node.js are not theirs: the result names the versions. Its pip installs for the system, as theirs does.
@@ -97,7 +97,7 @@ def _build(buildah: Buildah, machine: Machine, context: Path, role: str, work: P
     began = time.monotonic()
     volumes = [word for there, here in machine.bound.items() for word in ("--volume", f"{here}:{there}:ro")]
     name = f"holdfast-{role}"
-    # The second image takes the layers that the first one made; by vfs each would be a copy of everything.
+    # The second image reuses the layers of the first one; with vfs each layer would be a full copy.
     layers = f"--layers={'true' if buildah.driver == 'overlay' else 'false'}"
     how = ["--isolation", "chroot", "--pull-never", layers, "--target", role, "--tag", name, *volumes]
     command = buildah.command("build", *how, "--file", str(context / "deploy/Containerfile"), str(context))
@@ -111,7 +111,8 @@ def _build(buildah: Buildah, machine: Machine, context: Path, role: str, work: P
     run = ("run", "--isolation", "chroot", container, "--")
     version = buildah.output(*run, "holdfast", "--version")
     user = buildah.output(*run, "id", "-u")
-    if role == "agent":  # without a GPU its answer is unknown: 3; 64 or a stack would be a fault of the image
+    # without a GPU the verdict is unknown (exit code 3); 64 or a traceback means that the image is broken
+    if role == "agent":
         health = json.loads(buildah.output(*run, "holdfast", "check", "--json", accepted=(0, 1, 2, 3)))["health"]
         seen: dict[str, Any] = {"check": health}
         good = health in ("pass", "degraded", "fail", "unknown")

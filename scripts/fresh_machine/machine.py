@@ -1,4 +1,4 @@
-"""A root directory that commands run in: by systemd-nspawn, or by chroot in namespaces where that does not work.
+"""A root directory in which commands run: with systemd-nspawn or, if that does not work, with chroot in namespaces.
 
 Either has a mount namespace of its own, so what is bound into it is not mounted here and cannot be removed through it.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# /tmp on the disk, as a fresh machine has it, and settings of network namespaces that tests may write.
+# /tmp on the disk, as on a fresh machine, and network namespace settings that tests may write.
 COMMAND_SETTINGS = {"SYSTEMD_NSPAWN_TMPFS_TMP": "0", "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"}
 NSPAWN = ("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--timezone=off", "--hostname=fresh")
 NSPAWN_NOISE = ("Attempted to remove disk file system under", "Failed to remove disk")

@@ -48,7 +48,7 @@ def main() -> int:
     work = options.root or Path(tempfile.mkdtemp(prefix="fresh-machine-", dir="/var/tmp"))
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     say(f"commit {commit[:12]} in {work}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is taken away
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the root is removed
     results: dict[str, Any] = {}
     try:
         results = _all(source, work.resolve(), options)

@@ -1,4 +1,4 @@
-"""A package name that the distribution does not know: CI fails and names it, and all others are installed."""
+"""An unknown package name: CI fails and names it, and all other packages are installed."""
 
 import time
 from pathlib import Path

@@ -54,7 +54,7 @@ def build(work: Path, source: Source) -> Machine:
             remove(tree)
         _bootstrap(tree, work, settings, source.prerequisites())
         settings.write(tree)
-        # Every installer writes these two; the tools that build a root leave them to it.
+        # An installer normally writes these two files; the tools that build a root do not.
         (tree / "etc/hostname").write_text("fresh\n")
         (tree / "etc/hosts").write_text("127.0.0.1 localhost\n127.0.1.1 fresh\n::1 localhost ip6-localhost\n")
         subprocess.run(["chroot", str(tree), "update-ca-certificates"], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""The systemd units, started by a real systemd: the root gets one, boots on a network of its own and drives itself."""
+"""The systemd units under a real systemd: the root boots with it on a private network and runs the test itself."""
 
 import json
 import shutil
@@ -12,7 +12,8 @@ from fresh_machine.root import CLONE, Source
 
 INSIDE = Path(__file__).with_name("units_inside.py")
 WHEELS = "/root/wheels"
-RESULT, SAID = "root/units.json", "root/units.log"  # a container's console need not reach us: it writes files
+# the container writes files, because its console may not be readable here
+RESULT, SAID = "root/units.json", "root/units.log"
 DRIVER = f"""
 [Unit]
 Description=Installs and looks at the units of Holdfast, then powers off
@@ -20,7 +21,7 @@ After=basic.target dbus.service
 
 [Service]
 Type=exec
-# The network is private: pip has the wheels that were made before.
+# The network is private: pip uses wheels that were built before.
 Environment=HOME=/root PIP_NO_INDEX=1 PIP_FIND_LINKS={WHEELS}
 ExecStart=/usr/bin/python3 /root/units_inside.py {CLONE} /{RESULT}
 ExecStopPost=/usr/bin/systemctl --no-block poweroff
@@ -40,7 +41,7 @@ def units(machine: Machine, source: Source, work: Path) -> dict[str, Any]:
     )
     requires = tomllib.loads(source.file("pyproject.toml"))["build-system"]["requires"]
     machine.must("python3 -m venv /tmp/wheels", "venv")
-    for role in ("agent", "controller"):  # the very files that the installer asks for, by their hashes
+    for role in ("agent", "controller"):  # exactly the files that the installer requests, by their hashes
         locked = f"{CLONE}/deploy/locked/{role}.txt"
         fetch = quoted("/tmp/wheels/bin/pip", "download", "-q", "--require-hashes", "-d", WHEELS, "-r", locked)
         machine.must(fetch, f"pip download for the {role}")

@@ -1,4 +1,4 @@
-"""Runs inside the booted root, with its Python alone: installs both roles, waits for them, writes what it saw.
+"""Runs inside the booted root, with only its Python: installs both roles, waits for them, writes the result.
 
 python3 units_inside.py CLONE RESULT
 """

@@ -1,5 +1,5 @@
-/* The parts of the CUDA runtime's binary interface that the twin answers: numbers and record shapes, nothing else.
- * With NVIDIA_HEADER the vendor's own declarations stand here instead, and the compiler compares. */
+/* The parts of the CUDA runtime's binary interface that the twin implements: numbers and record layouts only.
+ * With NVIDIA_HEADER the vendor's declarations replace them, and the compiler compares both. */
 #ifndef HOLDFAST_TWIN_CUDA_ABI_H
 #define HOLDFAST_TWIN_CUDA_ABI_H
 
@@ -37,7 +37,7 @@ typedef struct cudaIpcMemHandle_st {
 
 #define API __attribute__((visibility("default")))
 
-/* runtime.c: the state file, the device that this thread has chosen, and what it returned last. */
+/* runtime.c: the state file, the current device of this thread, and its last error. */
 struct cudastate *twin_state(void);
 int current_device(void);
 cudaError_t device_answers(int device);

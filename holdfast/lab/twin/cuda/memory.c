@@ -1,4 +1,4 @@
-/* Memory: a GPU's is an anonymous file of the process that allocated it and dies with it; a handle names that file. */
+/* Memory: GPU memory is an anonymous file of the process that allocated it, and ends with it; a handle names the file. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 struct region {
     char *base;
     size_t size;
-    int device, fd, opened; /* opened: how often another's memory was; 0 for our own */
+    int device, fd, opened; /* opened: how often this process opened memory of another process; 0 for its own */
     ino_t inode;
     struct allocation *counted;
 };
@@ -129,7 +129,7 @@ static cudaError_t open_handle(void **pointer, const struct handle *handle)
     if (handle->magic != HANDLE_MAGIC || twin_state()->refuse_handles)
         return cudaErrorInvalidResourceHandle;
     if (handle->owner == getpid())
-        return cudaErrorDeviceUninitialized; /* what the vendor's says of a handle opened where it was made */
+        return cudaErrorDeviceUninitialized; /* the vendor's error for a handle that its own process opens */
     if (handle->device != current_device() && twin_state()->no_peer_access)
         return cudaErrorPeerAccessUnsupported;
     for (int at = 0; at < MAX_REGIONS; at++)
@@ -140,7 +140,7 @@ static cudaError_t open_handle(void **pointer, const struct handle *handle)
         }
     char path[64];
     struct stat info;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", handle->owner, handle->fd); /* gone when its process is gone */
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", handle->owner, handle->fd); /* does not exist after the end of its process */
     int fd = open(path, O_RDWR | O_CLOEXEC);
     struct region *free = with_base(regions, NULL);
     if (fd < 0 || !free || fstat(fd, &info) != 0 || info.st_ino != handle->inode
@@ -154,7 +154,7 @@ static cudaError_t open_handle(void **pointer, const struct handle *handle)
     return cudaSuccess;
 }
 
-/* A pointer outside of every region is the host's; one inside must stay inside, and its GPU must live. */
+/* A pointer outside of all regions is host memory; a range that begins in a region must end in it, and its GPU must work. */
 static cudaError_t may_touch(const char *place, size_t size)
 {
     struct region *region = around(place);

@@ -1,4 +1,4 @@
-/* Devices and errors: finding the state file, choosing a device, naming what went wrong. */
+/* Devices and errors: finds the state file, selects a device, names errors. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static __thread int device;
 static __thread cudaError_t last;
 
-/* cuda.state lies beside this library, whatever way a client found the library: no environment is needed. */
+/* cuda.state is next to this library, so that a client needs no environment variable. */
 static void map_state(void)
 {
     Dl_info self;

@@ -1,4 +1,4 @@
-/* The parts of NVML's binary interface that the twin answers: numbers and record shapes, nothing else. */
+/* The parts of NVML's binary interface that the twin implements: numbers and record layouts only. */
 #ifndef HOLDFAST_TWIN_ABI_H
 #define HOLDFAST_TWIN_ABI_H
 
@@ -61,7 +61,7 @@ struct fabric_info_v3 {
 union value { double real; int si; uint ui; unsigned long ul; ulonglong ull; long long sll; unsigned short us; };
 struct field_value { uint field, scope; long long timestamp, latency; int type; int result; union value value; };
 
-/* core.c: every answer goes through one of these two, so delay, hang and loss are in one place. */
+/* core.c: every call goes through one of these two functions, so delay, hang and loss are in one place. */
 result library_answers(void);
 result gpu_answers(device handle, int capability, struct gpu **gpu);
 struct nvmlstate *twin_state(void);

@@ -1,4 +1,4 @@
-/* The library itself: finding its state file, starting, stopping, being slow, hanging, and naming errors. */
+/* The library itself: finds its state file, starts, stops, delays, hangs, and names errors. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 static struct nvmlstate *mapped;
 static int users;
 
-/* nvml.state lies beside this library, whatever way a client found the library: no environment is needed. */
+/* nvml.state is next to this library, so that a client needs no environment variable. */
 static result map_state(void)
 {
     Dl_info self;
@@ -69,7 +69,7 @@ result gpu_answers(device handle, int capability, struct gpu **gpu)
     result answer = library_answers();
     if (answer != OK)
         return answer;
-    size_t number = (size_t)handle; /* a handle is the index plus one, so that NULL is none */
+    size_t number = (size_t)handle; /* a handle is the index plus one, so that NULL is invalid */
     if (number == 0 || number > mapped->gpu_count)
         return INVALID_ARGUMENT;
     *gpu = &mapped->gpu[number - 1];

@@ -1,4 +1,4 @@
-/* Which GPU is which: handles, names, numbers and PCI addresses. */
+/* Identity of GPUs: handles, names, numbers and PCI addresses. */
 #define _GNU_SOURCE
 #include "abi.h"
 

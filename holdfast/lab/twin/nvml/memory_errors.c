@@ -1,4 +1,4 @@
-/* What memory has suffered: ECC counts, remapped rows, retired pages. */
+/* Memory errors: ECC counts, remapped rows, retired pages. */
 #include "abi.h"
 
 enum { CORRECTED, UNCORRECTED };

@@ -1,4 +1,4 @@
-/* How a GPU runs: heat, power, clocks, use, memory and the processes on it. */
+/* State of a running GPU: heat, power, clocks, utilization, memory and the processes on it. */
 #include "abi.h"
 
 enum { CLOCK_GRAPHICS, CLOCK_SM, CLOCK_MEMORY, CLOCK_VIDEO };

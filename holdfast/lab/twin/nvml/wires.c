@@ -1,4 +1,4 @@
-/* What a GPU is connected to: PCIe, NVLink and the NVLink fabric. */
+/* Connections of a GPU: PCIe, NVLink and the NVLink fabric. */
 #include "abi.h"
 
 enum { REPLAY, RECOVERY, CRC_FLIT, CRC_DATA, ECC_DATA };
