@@ -37,8 +37,16 @@ _TROUBLE = re.compile(
 _HEADING = re.compile(r"#{1,6} \S|\*\*\d{0,2}[.)]? ?[^*\n]{3,100}\*\*:?\s*$")
 _RULE = re.compile(r"\s{0,4}\|?(?: ?:?-{2,}:? ?\|){1,20}(?: ?:?-{2,}:? ?)?\s*$")  # the line below a table's head
 _ROW = re.compile(r"\s{0,4}\|.*\|\s*$")
-_ITEM = re.compile(r"\s{0,6}(?:[-*+]|\d{1,2}[.)]) \S|\s{2,8}\S|\*\*[^*\n]{2,60}\*\* \S|-{3,}\s*$")
-_SENTENCE = re.compile(r"(?![\w.]{1,80}(?:Error|Exception)\b)[A-Z][a-z][^\n]{40,400}[a-z)*`][.:!?]\s*$")
+_ITEM = re.compile(r"\s{0,6}(?:[-*+]|\d{1,2}[.)]) \S|\s{2,8}\S|\*\*[^*\n]{2,60}\*\* \S|-{3,}\s*$|\.\. [a-z]")
+_SENTENCE = re.compile(
+    r"(?![\w.]{1,80}(?:Error|Exception)\b)[A-Z][a-z][^\n]{20,400}[a-z)*`][.:!?]\s*$|[a-z][^\n]{8,400}[a-z)*`]\.\s*$"
+)
+_SECTION = re.compile(r"={2,5} [A-Z]\S*[^=]*$")  # a heading of AsciiDoc
+_DELIMITER = re.compile(r"(?:-{4}|\.{4}|={4})\s*$")  # of its blocks
+_UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{3,}\s*$")  # below a heading of reStructuredText
+_DIRECTIVE = re.compile(
+    r"^\s*\.\. (?:code-block|code|literalinclude|parsed-literal|note|warning)::|(?<![:\w])\w[^\n]{0,200}::\s*$"
+)
 _FEW = 2
 _LEAST_SAID = 3  # least lines outside of code blocks
 _MOSTLY = 0.9
@@ -46,9 +54,7 @@ _MOSTLY = 0.9
 
 def explains(text: str) -> bool:
     """Whether the text explains errors: it lists problems with remedies, or is a table of terms."""
-    if not any(mark in text for mark in ("#", "*", "|", "\uff1a")):
-        return False
-    said = _outside(text.split("\n"))
+    said = _outside(_lines(text))
     remedies = any(_REMEDY.match(line) or _REMEDY_HEADING.match(line) for line in said)
     troubles = any(_TROUBLE.match(line) or _TROUBLE_HEADING.match(line) for line in said)
     return (remedies and troubles) or _is_table_of_words(said)
@@ -56,13 +62,14 @@ def explains(text: str) -> bool:
 
 def is_page(text: str) -> bool:
     """Whether the text outside of code blocks consists of headings, items, rows and sentences."""
-    lines = text.split("\n")
+    lines = _lines(text)
     blocks = sum(bool(_FENCE.match(line)) for line in lines) // 2
     said = [line for line in _outside(lines) if line.strip()]
     headings = sum(bool(_HEADING.match(line)) for line in said)
     if front := _FRONT.match(text):
         return bool(_TITLED.search(front[0]))
-    if blocks + headings <= _FEW or not headings or len(said) < _LEAST_SAID:
+    least = 1 if any(line.startswith(".. code") for line in lines) else _FEW  # no log has such a directive
+    if blocks + headings <= least or not headings or len(said) < _LEAST_SAID:
         return False
     has_sentence = any(_is_sentence(line) for line in said) or min(blocks, headings) >= _FEW
     return has_sentence and sum(_is_of_a_page(line) for line in said) >= _MOSTLY * len(said)
@@ -70,10 +77,47 @@ def is_page(text: str) -> bool:
 
 def quotes(text: str) -> bool:
     """Whether the text quotes program output in code blocks or under headings."""
-    lines = text.split("\n")
+    lines = _lines(text)
     blocks = sum(bool(_FENCE.match(line)) for line in lines) // 2
     headings = sum(bool(_HEADING.match(line)) for line in _outside(lines))
     return blocks > 0 and blocks + headings > _FEW
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text, with headings and blocks of reStructuredText and AsciiDoc in the form of Markdown."""
+    raw = text.split("\n")
+    ascii_doc = any(_SECTION.match(line) for line in raw)
+    lines: list[str] = []
+    block = -1  # how deep the line stands that a block of reStructuredText hangs on
+    for place, line in enumerate(raw):
+        depth = len(line) - len(line.lstrip())
+        if block >= 0 and line.strip() and depth <= block:
+            lines.append("```")
+            block = -1
+        below = raw[place + 1] if place + 1 < len(raw) else ""
+        above = lines[-1] if lines else ""
+        if block >= 0:
+            lines.append(line)
+        elif _SECTION.match(line) or (not above.strip() and _is_underlined(line, below)):
+            lines.append(f"# {line.strip(' =')}")
+        elif above.startswith("# ") and _UNDERLINE.match(line):
+            continue
+        elif _DIRECTIVE.search(line):
+            lines += [line.removesuffix(":"), "```"]
+            block = depth
+        else:
+            lines.append("```" if ascii_doc and _DELIMITER.match(line) else line)
+    return [*lines, "```"] if block >= 0 else lines
+
+
+def _is_underlined(line: str, below: str) -> bool:
+    text = line.rstrip()
+    return (
+        bool(text)
+        and not text.startswith(" ")
+        and bool(_UNDERLINE.match(below))
+        and len(below.rstrip()) + 1 >= len(text)
+    )
 
 
 def _outside(lines: Sequence[str]) -> list[str]:

@@ -123,8 +123,15 @@ def _is_about(group: JobMessageGroup, line: JobLine, start: int) -> bool:
     words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=start)
     if len(_QUOTES.findall(line.text, 0, max(words, start))) % 2 and not _JSON_KEY.match(line.text):
         return True
+    if _is_in_a_record(line.text, max(words, start)):
+        return True
     before = line.text[:start]
     return bool(before.strip()) and not _PREFIX_END.search(before)
+
+
+def _is_in_a_record(text: str, at: int) -> bool:
+    """Whether the words are quoted inside a value of a record, as in a sample of the data."""
+    return text.startswith('{"') and text.count('"', 0, at) % 2 == 1 and text.count("'", 0, at) % 2 == 1
 
 
 def is_code(text: str) -> bool:
@@ -259,6 +266,8 @@ def _is_quoted(line: JobLine, at: int) -> bool:
     if _SPOKEN.match(line.text[:at]):
         return False
     said = max((match.end() for match in _FIELD.finditer(line.text, 0, at)), default=0)
+    if _is_in_a_record(line.text, at):
+        return True
     if _CODE.match(line.text) or _OPTION.match(line.text) or len(_QUOTES.findall(line.text, said, at)) % 2:
         return True
     if len(_SETTING.findall(line.text, 0, at)) >= _MANY_SETTINGS and not _ERROR_MARK.search(line.text[:at]):

@@ -40,7 +40,10 @@ _REPORTER = re.compile(
     r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
     re.MULTILINE,
 )
-_QUESTION = re.compile(r"(?m)^(?:\*\*|#+ )?(?:Q\d*|Question|FAQ)\b[:.].*$")  # a question in a FAQ
+_QUESTION = re.compile(  # of a FAQ: not what its author asks
+    r"(?m)^(?:\*\*|#+ )?(?:(?:Q\d*|Question|FAQ)\b[:.].*$"
+    r"|(?:Why|How|What|When|Where|Can|Does|Is|Should)\b.{5,120}\?[*\s]*$)"
+)
 
 
 class TextKind(StrEnum):

@@ -39,6 +39,10 @@ def test_troubles_and_remedies(text: str, found: bool) -> None:
         (f"# Memory\n## Disks\n{BLOCK}\n{BLOCK}\n- one\n- two\n", True),
         (f"# Memory\n{BLOCK}\n{BLOCK}\n- one\n- two\n", False),  # no sentence, and one heading
         (f"# Memory\n---\n**Command.** {SENTENCE}\n{BLOCK}\n## Disks\n{BLOCK}\n", True),
+        (f"Memory\n======\n{SENTENCE}\n\n.. code-block:: text\n\n   {ERROR}\n\n- one\n", True),
+        (f"Memory\n======\n{SENTENCE}\n\n   {ERROR}\n\n- one\n", False),  # without the directive
+        (f"== Memory\n=== It ends\n\n----\n{ERROR}\n----\n\n{SENTENCE}\n", True),
+        (f"-- Memory\n--- It ends\n\n----\n{ERROR}\n----\n\n{SENTENCE}\n", False),  # no headings of AsciiDoc
         (f"---\ntitle: Memory\narea: errors\n---\n{ERROR}\n", True),  # a page says first what it is
         (f"---\nrank: 3\n---\n{ERROR}\n", False),
         (f"# Memory\n{SENTENCE}\n{BLOCK}\n## Disks\n{BLOCK}\n{ERROR}\nand more\n", False),  # a log among it

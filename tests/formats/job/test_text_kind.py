@@ -236,3 +236,9 @@ def test_the_examples_of_a_long_page_are_no_steps_of_a_run() -> None:
         log.feed(text.encode())
         found.append(any(one.cause == "job.nan" for one in log.finish()))
     assert found == [False, True]
+
+
+def test_a_question_in_a_heading_is_no_report() -> None:
+    asked = "Why does my job end?\n--------------------\n"
+    assert not is_report(asked.encode())
+    assert is_report(asked.replace("?", "").encode())
