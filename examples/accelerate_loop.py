@@ -1,4 +1,5 @@
-"""A loop with Hugging Face Accelerate. The checkpoint holds what the loop has; `Position` holds the place in the data.
+"""A loop with Hugging Face Accelerate. The checkpoint contains the state of the loop; `Position` contains the position
+in the data.
 
 python examples/accelerate_loop.py --dir /tmp/accelerate --steps 40
 """

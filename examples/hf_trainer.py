@@ -26,7 +26,7 @@ def main() -> None:
     torch.manual_seed(1)
     inputs = torch.randn(60, 8, generator=torch.Generator().manual_seed(2))
     data = [{"x": row, "labels": row.sum()} for row in inputs]
-    memory = memory_folder(options.dir)  # in /dev/shm: what survives is with the keepers
+    memory = memory_folder(options.dir)  # in /dev/shm; the keepers hold the copies that survive
     settings = TrainingArguments(
         output_dir=str(memory), max_steps=options.steps, per_device_train_batch_size=4, learning_rate=1e-2,
         save_strategy="steps", save_steps=5, save_total_limit=1, report_to=[], disable_tqdm=True,

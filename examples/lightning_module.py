@@ -2,7 +2,8 @@
 
     python examples/lightning_module.py --dir /tmp/lightning --steps 40
 
-Lightning goes on in the middle of an epoch only with a loader that saves its position: torchdata's StatefulDataLoader.
+Lightning continues in the middle of an epoch only with a loader that saves its position: torchdata's
+StatefulDataLoader.
 """
 
 from typing import Any

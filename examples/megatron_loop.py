@@ -3,7 +3,7 @@
     python examples/megatron_loop.py --dir /tmp/megatron --steps 40
     holdfast run -- torchrun --nproc-per-node=4 examples/megatron_loop.py --dir /tmp/megatron --tensor-parallel 2
 
-The order of the data depends on the seed and the number of consumed samples alone: that number is the whole position.
+The order of the data depends only on the seed and the number of consumed samples, so this number is the whole position.
 """
 
 import os
@@ -73,7 +73,7 @@ def main() -> None:
         step += 1
         ckpt.save(step, state)
         if dist.get_rank() == 0:
-            print(f"step {step}", flush=True)  # by such lines `holdfast run` sees progress
+            print(f"step {step}", flush=True)  # `holdfast run` reads progress from such lines
         maybe_die(options, step)
     ckpt.close()
     finish(options, model, step)

@@ -1,9 +1,10 @@
-"""A loop in the style of nanoGPT: random blocks of a text, AdamW, one file. Killed at any step it goes on bit for bit.
+"""A loop in the style of nanoGPT: random blocks of a text, AdamW, one file. After a kill at any step it continues with
+the same bits.
 
     python examples/nanogpt.py --dir /tmp/nanogpt --steps 40
     holdfast run -- torchrun --nproc-per-node=4 examples/nanogpt.py --dir /tmp/nanogpt --steps 40
 
-Batches are drawn with torch.randint, so `Random()` is all that the order of the data needs.
+torch.randint draws the batches, so `Random()` alone restores the order of the data.
 """
 
 import math
@@ -65,7 +66,7 @@ def main() -> None:
         step += 1
         ckpt.save(step, state)
         if rank == 0:
-            print(f"step {step} loss {loss.item():.4f}", flush=True)  # by such lines `holdfast run` sees progress
+            print(f"step {step} loss {loss.item():.4f}", flush=True)  # `holdfast run` reads progress from such lines
         maybe_die(options, step)
     finish(options, model, step)
     ckpt.close()

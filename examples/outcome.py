@@ -1,4 +1,4 @@
-"""What the small examples share: their options, a death on request, and a fingerprint of what they ended with."""
+"""Shared code of the small examples: options, a kill on request, and a fingerprint of the final state."""
 
 import argparse
 import json

@@ -1,13 +1,13 @@
-"""A language model of 3 million parameters that really trains, under DDP on CPUs or GPUs, and goes on where it was
+"""Trains a language model of 3 million parameters under DDP on CPUs or GPUs, and continues after the last saved step
 when a rank dies.
 
     python examples/train.py --dir /tmp/run --steps 200
     torchrun --nproc-per-node=4 examples/train.py --dir /tmp/run --steps 200
     holdfast run -- torchrun --nproc-per-node=4 examples/train.py --dir /tmp/run --steps 200
 
-The text is synthetic: who guesses has a loss of ln 256 = 5.55, and who knows it by heart still one of ln 4 = 1.39.
+The text is synthetic: random guesses have a loss of ln 256 = 5.55, and the best possible loss is ln 4 = 1.39.
 Every number is reproducible: two runs of the same length end with the same bits.
-`--node-per-rank` makes each rank a node of its own, with its own keeper, to try on one machine what needs several.
+`--node-per-rank` treats each rank as a node with its own keeper, to test several nodes on one machine.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from holdfast.training import Checkpoint, Guard, Position, Progress, Random
 
 VOCABULARY = 256
 CONTEXT = 32
-FOLLOWERS = 4  # of each letter, so that nobody can guess better than ln 4
+FOLLOWERS = 4  # letters that may follow each letter, so that the best loss is ln 4
 TELL_SAVED_EVERY = 10
 
 
@@ -48,7 +48,7 @@ class Model(nn.Module):
 
 
 def batches(rank: int, epoch: int, count: int, size: int) -> Iterator[torch.Tensor]:
-    """Text in which each letter has four that may follow it; the same for the same rank and epoch."""
+    """Text in which four letters may follow each letter; the same for the same rank and epoch."""
     follow = torch.randint(VOCABULARY, (VOCABULARY, FOLLOWERS), generator=torch.Generator().manual_seed(1))
     for at in range(count):
         source = torch.Generator().manual_seed((rank * 1009 + epoch) * 100_003 + at)
@@ -68,10 +68,10 @@ def main() -> None:
     if options.node_per_rank:
         os.environ["HOLDFAST_NODE"] = f"node{rank}"
     torch.manual_seed(7)
-    # DDP regroups gradients after its first step, and sums of another grouping round differently. This keeps the
-    # grouping, so that a run which started in the middle sums in the same order as one that did not.
+    # DDP regroups gradients after its first step, and another grouping changes the rounding. This setting keeps the
+    # grouping, so that a resumed run sums in the same order as an uninterrupted one.
     model = DistributedDataParallel(Model(options.width, options.layers), find_unused_parameters=True)
-    torch.manual_seed(rank)  # ranks differ in what they drop out
+    torch.manual_seed(rank)  # dropout differs between ranks
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.steps)
     position = Position()
@@ -105,7 +105,8 @@ def main() -> None:
                 progress.saved(_committed(checkpoint))
             _journal(options, rank, {"step": step, "loss": loss.item()})
             if rank == 0:
-                print(f"step {step} loss {loss.item():.4f}", flush=True)  # by such lines `holdfast run` sees progress
+                # `holdfast run` reads progress from such lines
+                print(f"step {step} loss {loss.item():.4f}", flush=True)
             if step == options.steps:
                 break
     if rank == 0:
@@ -117,7 +118,7 @@ def main() -> None:
 
 
 def _committed(checkpoint: Checkpoint) -> int:
-    """The newest step that survives the loss of a node; -1 while there is none or nobody to ask."""
+    """The newest step that survives the loss of a node; -1 if there is none or no keeper answers."""
     try:
         return int(checkpoint.status()["committed"])
     except OSError:
@@ -130,7 +131,7 @@ def _journal(options: argparse.Namespace, rank: int, row: dict[str, object]) -> 
 
 
 def _write(options: argparse.Namespace, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
-    """What the run ended with: a fingerprint of every parameter and of the optimizer's memory."""
+    """The final state of the run: a fingerprint of all parameters and of the optimizer state."""
     print_of = xxhash.xxh3_128()
     for tensor in model.parameters():
         print_of.update(tensor.detach().cpu().numpy().tobytes())

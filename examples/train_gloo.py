@@ -1,4 +1,4 @@
-"""A small real training on CPUs: data parallel over gloo, checkpoints on disk, goes on where the last one ended.
+"""A small real training on CPUs: data parallel over gloo, checkpoints on disk, continues after the last checkpoint.
 
 torchrun --nproc-per-node 4 examples/train_gloo.py --steps 200 --checkpoints /tmp/checkpoints
 """
@@ -42,7 +42,7 @@ def train_step(model: nn.Module, step: int, compute_seconds: float) -> None:
     generator = torch.Generator().manual_seed(step * 1000 + dist.get_rank())
     inputs = torch.randn(BATCH, FEATURES, generator=generator)
     loss = nn.functional.mse_loss(model(inputs), inputs.sum(dim=1, keepdim=True).sin())
-    time.sleep(compute_seconds)  # stands for a larger model
+    time.sleep(compute_seconds)  # simulates a larger model
     model.zero_grad()
     loss.backward()
     update(model)
@@ -62,7 +62,8 @@ def update(model: nn.Module) -> None:
 
 
 def save(folder: Path, step: int, model: nn.Module) -> None:
-    """Rank 0 writes beside and renames, so that a checkpoint is whole or not there; the others wait for it."""
+    """Rank 0 writes a temporary file and renames it, so that a checkpoint is complete or absent; the other ranks
+    wait."""
     if dist.get_rank() == 0:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"step_{step:08d}.pt"
@@ -76,7 +77,7 @@ def save(folder: Path, step: int, model: nn.Module) -> None:
 
 
 def load(folder: Path, model: nn.Module) -> int:
-    """The step to go on after; every rank reads the same file."""
+    """The last saved step; every rank reads the same file."""
     found: list[Any] = [max(folder.glob("step_*.pt"), default=None)]
     dist.broadcast_object_list(found, src=0)
     if found[0] is None:

@@ -103,7 +103,7 @@ def last_words(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 
 def _is_before_a_good_end(one: Evidence, done: Mapping[str, int]) -> bool:
-    """Whether the work of its file ended well; a traceback below that end is of what came next."""
+    """Whether the work of its file ended well; a traceback after that end belongs to later work."""
     return one.file in done and (one.event.code != "traceback" or one.event.line < done[one.file])
 
 

@@ -184,7 +184,7 @@ def milestones(evidence: Sequence[Evidence]) -> Milestones:
 
 
 def _stopped_as_asked(one: Evidence, saved: Mapping[str, int]) -> bool:
-    """Whether the process was asked to end and saved a checkpoint, or its run was started again and made steps."""
+    """Whether the process was asked to end and saved a checkpoint, or whether its run was restarted and made steps."""
     if one.role != "effect":
         return False
     asked = one.event.code in ("agent", "closing")

@@ -67,7 +67,7 @@ def is_logged(line: JobLine, above: Sequence[JobLine]) -> bool:
 
 
 def _is_indented(line: JobLine, above: Sequence[JobLine]) -> bool:
-    """Whether a program printed the traceback below a message of its own. Python itself begins one at the margin."""
+    """Whether a program printed the traceback below its own message. Python itself does not indent tracebacks."""
     if not line.text.startswith("  "):
         return False
     same = [one.text for one in above if one.stream == line.stream and one.text.strip()]

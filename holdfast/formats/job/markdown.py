@@ -42,7 +42,7 @@ _SENTENCE = re.compile(
     r"(?![\w.]{1,80}(?:Error|Exception)\b)[A-Z][a-z][^\n]{20,400}[a-z)*`][.:!?]\s*$|[a-z][^\n]{8,400}[a-z)*`]\.\s*$"
 )
 _SECTION = re.compile(r"={2,5} [A-Z]\S*[^=]*$")  # a heading of AsciiDoc
-_DELIMITER = re.compile(r"(?:-{4}|\.{4}|={4})\s*$")  # of its blocks
+_DELIMITER = re.compile(r"(?:-{4}|\.{4}|={4})\s*$")  # of AsciiDoc blocks
 _UNDERLINE = re.compile(r"([=~^\"'*+#-])\1{3,}\s*$")  # below a heading of reStructuredText
 _DIRECTIVE = re.compile(
     r"^\s*\.\. (?:code-block|code|literalinclude|parsed-literal|note|warning)::|(?<![:\w])\w[^\n]{0,200}::\s*$"
@@ -68,7 +68,7 @@ def is_page(text: str) -> bool:
     headings = sum(bool(_HEADING.match(line)) for line in said)
     if front := _FRONT.match(text):
         return bool(_TITLED.search(front[0]))
-    least = 1 if any(line.startswith(".. code") for line in lines) else _FEW  # no log has such a directive
+    least = 1 if any(line.startswith(".. code") for line in lines) else _FEW  # a log never contains this directive
     if blocks + headings <= least or not headings or len(said) < _LEAST_SAID:
         return False
     has_sentence = any(_is_sentence(line) for line in said) or min(blocks, headings) >= _FEW
@@ -88,7 +88,7 @@ def _lines(text: str) -> list[str]:
     raw = text.split("\n")
     ascii_doc = any(_SECTION.match(line) for line in raw)
     lines: list[str] = []
-    block = -1  # how deep the line stands that a block of reStructuredText hangs on
+    block = -1  # indentation of the line that introduces a reStructuredText block; -1: no block
     for place, line in enumerate(raw):
         depth = len(line) - len(line.lstrip())
         if block >= 0 and line.strip() and depth <= block:

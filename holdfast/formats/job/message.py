@@ -33,7 +33,7 @@ _AT_THE_MARGIN = frozenset(
 )  # messages of these groups are never indented
 _LEVELLED = frozenset({"files", "memory", "numbers", "mismatch", "dataloader", "cuda", "rendezvous"})
 _DEEP = " " * 8
-_SUMMARY = "{'train_runtime'"  # a trainer prints the record of a whole run at its end
+_SUMMARY = "{'train_runtime'"  # printed by a trainer at the end of a run
 _NO_FILES = ("verbs", "registration", "gpu", "shm", "cgroup")
 _LONGEST_MESSAGE = 800
 _LONGEST_PROBLEM = 800  # characters of a line that are matched with the known problems

@@ -32,7 +32,7 @@ _RICH_FRAME = re.compile(  # a frame in rich's box; a long one continues in the 
 _CELL_FRAME = re.compile(  # a frame of IPython
     r"File (?P<file>\S{1,300}):(?P<line>\d{1,9}), in (?P<function>[\w.<>]{1,200})"
 )
-_OLD_CELL_FRAME = re.compile(  # of its older versions, which mark the line with an arrow below
+_OLD_CELL_FRAME = re.compile(  # a frame of older IPython versions, which mark the line with an arrow below
     r"(?P<file><ipython-input-[\w-]{1,80}>|~?/\S{1,300}\.pyx?) in (?P<function>[\w.]{1,200}|<module>)(?:\(|$)"
 )
 _ARROW = re.compile(r"-{1,5}> ?(?P<line>\d{1,6})\b")
@@ -236,7 +236,7 @@ def where(lines: Sequence[JobLine]) -> str:
 
 
 def any_frame(text: str) -> re.Match[str] | None:
-    """A frame, also as older versions of IPython print it: without the number of the line."""
+    """A frame, also in the format of older IPython versions, which has no line number."""
     return frame(text) or _OLD_CELL_FRAME.match(text)
 
 

@@ -86,14 +86,14 @@ _OF_A_LISTING = re.compile(
 )  # cells with a few words, without a sentence
 _TALLY = re.compile(
     r"(?!.*\b(?:code|status|errno|signal|line)\b)\s*[A-Za-z][\w ()/-]{2,40}\s*[:=]\s*[\d.,]{1,12} ?%?\s*$"
-)  # how many
+)  # a count with its name
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
 _THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source code in one line
 _MINIFIED = re.compile(
     r"[;,]\w{0,40}\([^\s]{0,80}\)\{|\)\}\w{1,40}\("
 )  # the end of one function and the head of the next
-_MOST_FUNCTIONS = 3  # in a line of a log
+_MOST_FUNCTIONS = 3  # a log line has fewer
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 

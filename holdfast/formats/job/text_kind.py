@@ -40,7 +40,7 @@ _REPORTER = re.compile(
     r"|Problem desc|(?:Bug|Error|Logs?|Environment|Current|Issue)(?: \w+)?\W{0,3}$)",
     re.MULTILINE,
 )
-_QUESTION = re.compile(  # of a FAQ: not what its author asks
+_QUESTION = re.compile(  # a question of a FAQ, not of the author
     r"(?m)^(?:\*\*|#+ )?(?:(?:Q\d*|Question|FAQ)\b[:.].*$"
     r"|(?:Why|How|What|When|Where|Can|Does|Is|Should)\b.{5,120}\?[*\s]*$)"
 )
@@ -187,7 +187,7 @@ def _has_a_traceback(lines: list[JobLine]) -> bool:
 
 
 def _frames_above_an_exception(lines: list[JobLine]) -> int:
-    """The frames right above an exception, of a traceback that was copied without its first line."""
+    """The number of frames directly above an exception whose traceback was copied without its first line."""
     last = next((place for place, one in enumerate(lines) if looks_like_one(one)), 0)
     return sum(bool(frame(one.text)) for one in lines[max(last - _TRACEBACK_LINES, 0) : last])
 
