@@ -26,7 +26,9 @@ _BARE_ANSI = re.compile(r"\[\d{1,3}m")  # an ANSI code whose escape character wa
 _LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")
 # a logfmt line of another program inside this line
 _LOGFMT = re.compile(r"(?<=: )time=\"[^\"]{1,40}\" level=\w{1,8} msg=\"")
-_STRUCTURED = re.compile(r"\b(?:err|error|msg|Error)(?:=|: )\"")  # a quoted field, which may contain escaped quotes
+_STRUCTURED = re.compile(
+    r"\b(?:(?:err|error|msg|Error)(?:=|: )|process caused:? )\""
+)  # a quoted field, which may contain escaped quotes
 _ESCAPED = re.compile(r"(?<!\\)\\+\"")
 _BAR = re.compile(
     r"(?!Loading checkpoint)[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])"

@@ -66,7 +66,9 @@ _SPOKEN = re.compile(
     r"|.{0,400}\bexception occurred ?: ?\(?['\"]$"
 )  # words that announce a quoted error
 # a quoted field of a structured log is a message, not a quotation
-_FIELD = re.compile(r"\b(?:[Ee]rr(?:or)?|msg|reason|[Mm]essage|desc|details)(?:=|: ?| = )\\?\"|\bmessage: '")
+_FIELD = re.compile(
+    r"\b(?:[Ee]rr(?:or)?|msg|reason|[Mm]essage|desc|details)(?:=|: ?| = )\\?\"|\bcaused:? \\?\"|\bmessage: '"
+)
 # one setting; a line with several prints a program's configuration
 _SETTING = re.compile(r"[(, ]\w{2,60}=[^=,\n]{0,200},")
 _MANY_SETTINGS = 3
