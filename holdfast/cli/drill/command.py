@@ -24,7 +24,7 @@ Seeds = Annotated[int, typer.Option("--seeds", min=1, max=100_000, help="How man
 First = Annotated[int, typer.Option("--first", min=0, help="The first seed.")]
 Kind = Annotated[str, typer.Option("--kind", help="Draw only this kind, such as cooling.fan, or calm.")]
 Processes = Annotated[int, typer.Option("--processes", min=0, help="How many at once; 0 means one per core.")]
-Calm = Annotated[float, typer.Option("--calm", min=0.0, max=1.0, help="The share of drills with nothing wrong.")]
+Calm = Annotated[float, typer.Option("--calm", min=0.0, max=1.0, help="The share of drills without a fault.")]
 Wide = Annotated[bool, typer.Option("--wide", help="Plants of wide variety: half with faults, half healthy.")]
 Unseen = Annotated[bool, typer.Option("--unseen", help="With --wide: the family of plants kept out of tuning.")]
 Hard = Annotated[bool, typer.Option("--hard", help="Tiny and large fleets, weak and slow faults, up to three at once.")]

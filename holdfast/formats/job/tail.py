@@ -93,7 +93,7 @@ _THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source cod
 _MINIFIED = re.compile(
     r"[;,]\w{0,40}\([^\s]{0,80}\)\{|\)\}\w{1,40}\("
 )  # the end of one function and the head of the next
-_MOST_FUNCTIONS = 3  # a log line has fewer
+_MOST_FUNCTIONS = 3  # at most this many in a line of a log
 _PROSE = re.compile(r"\s*(?:#|//|>|\*|-\s|\"|'|\{|<|\d+\.\s|https?://|\|)")
 
 
