@@ -16,7 +16,10 @@ _ENDING = re.compile(  # words of any shutdown, clean or not
 _WORDS = re.compile(r"[A-Za-z]{2}|\d\S*\s+\d")  # a word, or a row of numbers
 _DIGITS = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 # the name of the program that logs
-_SERVED = re.compile(r'"(?:GET|POST|PUT|HEAD) (?!/metrics)[^"]{1,300} HTTP/[\d.]{1,4}" 2\d\d\b')  # an answered request
+_WORKS = re.compile(  # an answered request, or something that came to its end
+    r'"(?:GET|POST|PUT|HEAD) (?!/metrics)[^"]{1,300} HTTP/[\d.]{1,4}" 2\d\d\b'
+    r"|\b100 ?%(?! (?:full|used|usage|util|packet|loss))"
+)
 _SPEAKER = re.compile(r"(?!\w*(?:Error|Exception))[a-z][\w.-]{1,40}(?:\[\d{1,9}\])?: ")
 _LONGEST = 300
 _LEAST_SHAPE = 3
@@ -48,7 +51,7 @@ def below(text: bytes, last_line: int, seen: Set[int]) -> CalmEnd:
         if line.number > last_seen and _is_calm(line):
             quiet += 1
             known = shape in usual or _speaker(line.text) in troubled - {""}
-            known = known or bool(_SERVED.search(line.text)) or training_steps.parse(one[:_LONGEST], 0) is not None
+            known = known or bool(_WORKS.search(line.text)) or training_steps.parse(one[:_LONGEST], 0) is not None
             calm += known or (text_lines.is_logged(line) and bool(line.at or line.level))
         if len(shape) >= _LEAST_SHAPE:
             usual.add(shape)
