@@ -163,3 +163,16 @@ def test_general_advice_is_left_out_where_the_log_advises_and_the_library_is_kno
     steps = advice.fix(shown, [line])
     assert steps[0] == "As the log says: Please set LR=10"
     assert any(step.startswith("Correct the problem that the exception") for step in steps) is kept
+
+
+@pytest.mark.parametrize(
+    ("problem", "cause", "unknown"),
+    [
+        ("class_connection", "launcher.setup", True),
+        ("any_exception", "job.exception", True),
+        ("missing_module", "job.exception", False),
+    ],
+)
+def test_a_problem_known_by_its_cause_or_class_alone_is_unknown(problem: str, cause: str, unknown: bool) -> None:
+    line = reported("exception", "strong", cause, problem=problem)
+    assert advice._is_unknown(candidate(cause, line)) is unknown

@@ -250,6 +250,12 @@ def test_a_rank_never_waits_for_itself():
     assert placed(bare(0, 4, to_itself), bare(1, 5, pending(5))) == [(CollectivePlace.NOT_JOINED, (0,), (1,))]
 
 
+def test_the_first_rank_is_waited_for_as_any_other():
+    received = pending(1, point_to_point=True, source=0, target=1)
+    waits = bare(1, 4, received, ranks=(0, 1))
+    assert placed(waits) == [(CollectivePlace.NO_DUMP, (0,), (1,))]
+
+
 def test_an_end_of_a_send_that_is_not_named_is_no_one():
     unnamed = pending(1, point_to_point=True)
     assert placed(bare(0, 4, unnamed, ranks=(0, -1))) == [(CollectivePlace.INSIDE, (), (0,))]

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.catalog import job_problems
 from holdfast.diagnosis.rules import collect, exits, hints, timeline
-from holdfast.diagnosis.rules.diagnose import diagnose
+from holdfast.diagnosis.rules.diagnose import _unknown, diagnose
 from holdfast.diagnosis.rules.next_step import decide
 from holdfast.diagnosis.rules.waiting import suspects
 from holdfast.diagnosis.rules.weighing import weigh
@@ -52,6 +52,7 @@ def test_problems_that_were_only_warned_of() -> None:
     (one,) = hints.warned([*others, *warned])
     assert (one.name, one.confidence, one.host, one.evidence) == ("job.nan", 0.45, "n1", warned)
     assert hints.warned(others) == []
+    assert hints.warned([reported("problem", "hint", "", problem="p")]) == [], "of no cause"
 
 
 @pytest.mark.parametrize(
@@ -301,6 +302,12 @@ def test_an_unknown_end_is_of_who_waited_and_names_only_lost_peers() -> None:
     assert (waited.name, waited.ranks) == ("unknown", (3,))
     (ended,) = diagnose([reported("exit", "exit", exit="3"), reported("nccl", "note", peer="z<1>")]).causes
     assert (ended.ranks, ended.note) == ((), "the first sign is: exit x")
+
+
+def test_beside_a_wait_the_first_sign_is_not_told() -> None:
+    shown = reported("exception", "watchdog", rank=0, at=NOON, text="gave up")
+    assert _unknown([shown], wait(shown)).note == ""
+    assert _unknown([reported("exception", "effect", text="gave up")], None).note == "the first sign is: gave up"
 
 
 @pytest.mark.parametrize(("role", "known"), [("note", "quiet_exit"), ("effect", "")])

@@ -254,3 +254,5 @@ def test_storage_only_paused_if_it_answered_again_wherever_it_was_lost(answered:
     ]
     back = [reported("storage", "note", code="ok", file=name, line=2) for name in answered]
     assert factor("storage.stall", lost, *back) == pytest.approx(left)
+    slow = reported("files", "weak", "storage.stall", file="a.log")
+    assert factor("storage.stall", [*lost, slow], *back) == 1.0, "a slow read is no pause"

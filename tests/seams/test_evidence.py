@@ -133,3 +133,14 @@ def test_few_warm_gpus_count_where_clocks_fall(quiet: Any) -> None:
     gpus("gpu_clock_sm_hertz", nodes(1, 3), times=0.8)(quiet)
     flow = Symptom("cdu/c1", "cdu_flow_litres_per_minute", 1500.0, 200.0, 90.0)
     assert evidence.most(quiet.scene, _candidate("cooling.flow_low", flow, cause="cdu/c1"), MANY[:3]) == 4.0
+
+
+def test_one_signal_that_several_show_is_enough_beside_one_that_only_one_shows(
+    quiet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow, heat = "cdu_flow_litres_per_minute", "gpu_temperature_celsius"
+    monkeypatch.setattr(evidence, "_counts", lambda scene, candidate, name, subjects: name == flow)
+    one = _candidate("cooling.flow_low")
+    hot = {f"node/n1/gpu/{index}" for index in range(evidence.SEVERAL)}
+    assert evidence._enough(quiet.scene, one, {flow: {"cdu/c1"}, heat: hot})
+    assert not evidence._enough(quiet.scene, one, {flow: {"cdu/c1"}, heat: {"node/n1/gpu/0"}})

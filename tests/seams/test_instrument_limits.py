@@ -7,8 +7,9 @@ import pytest
 
 from holdfast.model.panel import SignalTable
 from holdfast.model.topology import Edge, Topology
-from holdfast.seams.instruments import _would_have_left, bad_readings
+from holdfast.seams.instruments import BadReading, _would_have_left, bad_readings
 from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
+from holdfast.seams.rules.sensor_broken import _parents
 from holdfast.seams.rules.sensor_drift import SEAM as DRIFT
 from tests.seams.making import START, Make, change, gpus, measured, nodes, of
 
@@ -377,3 +378,11 @@ def test_how_often_and_how_long(instruments: int, crossings: int, still: int, le
     lively = np.tile(np.arange(100) % 2, (instruments, 1)).astype(np.float32)
     table = SignalTable(tuple(f"rack/r{number}" for number in range(instruments)), lively)
     assert _would_have_left(table, before, 0.0, still, 1) is left
+
+
+def test_a_parent_of_silent_instruments_has_several_that_no_larger_group_has(quiet: Any) -> None:
+    """Rack 1 and its nodes are all that the unit cools."""
+    quiet.unlink("cdu/c1", "rack/r2")
+    away = {name: [BadReading("lost", name, FAN, 1500.0, "")] for name in (*nodes(1, 3), "rack/r1")}
+    found = _parents(quiet.scene, away)
+    assert {parent: sorted(members) for parent, members in found.items()} == {"rack/r1": [*nodes(1, 3)]}

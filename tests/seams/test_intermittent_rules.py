@@ -226,7 +226,7 @@ def test_links_that_are_off_together_are_followed() -> None:
         ("twice", _off(5.0, 5.2, times=2), None),
         ("one reading each is none", _off(5.0, 5.2, each=1, times=4), None),
         ("less than is worth a word", _off(5.0, 5.1), None),
-        ("just worth a word", _off(5.0, 5.155), 1200.0),
+        ("just worth a word", _off(5.0, 5.13), 1200.0),
         ("since", _off(5.0, 5.2, at=140), 1400.0),
         ("too soon to tell", _off(5.0, 5.2, columns=120, at=40, each=0), None),
     ],

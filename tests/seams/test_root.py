@@ -1,6 +1,7 @@
 """Who is the root: it explains most, was first, lasts; what follows from another is none."""
 
 from math import exp
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from holdfast.model.finding import Finding, Symptom
 from holdfast.model.topology import Edge
 from holdfast.seams.candidate import CauseCandidate
-from holdfast.seams.root import explains, roots
+from holdfast.seams.root import MOST_PATHS, _paths, explains, roots
 from tests.seams.making import change
 
 JOB, NAN = "job/llama", float("nan")
@@ -314,3 +315,16 @@ def test_who_uses_a_port_of_a_node_runs_on_the_node(quiet: Any) -> None:
     quiet.link(Edge("runs_on", "node/n1", "job/b/rank/0"))
     found = quiet.scene.reach("switch/rail3", ("connects", "runs_on"))
     assert found == {"switch/rail3", "node/n1/nic/mlx5_3/1", JOB, "job/b", "milestone/m1"}, "its jobs, not its ranks"
+
+
+def test_paths_are_looked_for_to_twice_as_many_as_are_shown() -> None:
+    asked: list[int] = []
+
+    def paths(cause: str, subjects: list[str]) -> list[list[str]]:
+        asked.append(len(subjects))
+        return [[cause, one] for one in subjects]
+
+    scene: Any = SimpleNamespace(topology=SimpleNamespace(paths=paths))
+    symptoms = [Symptom(f"node/n{number}", "x", 0.0, 0.0, 1.0) for number in range(5 * MOST_PATHS)]
+    assert len(_paths(scene, "cdu/c1", symptoms)) == MOST_PATHS
+    assert asked == [2 * MOST_PATHS]

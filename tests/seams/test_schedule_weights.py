@@ -173,6 +173,7 @@ def _replacing(seconds: float) -> Make:
         ("not quite ten minutes", of(change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7), change("job_step_seconds", times=3.0), _verdict("fail")), False),
         ("more than ten minutes", of(change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7), change("job_step_seconds", times=3.2), _verdict("fail")), True),
         ("the job is as fast as ever", of(change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7), _verdict("fail"), _replacing(1.0)), False),
+        ("a GPU of another node is slow", of(change("gpu_clock_sm_hertz", "node/n5/gpu/1", times=0.7), change("job_step_seconds", times=1.25), _verdict("fail"), _replacing(1.0)), False),
         ("its GPUs are as fast as ever", of(change("job_step_seconds", times=1.25), _verdict("fail"), _replacing(1.0)), False),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Evidence against a candidate: its time, an outage that ended in time, a run that continued."""
 
 from collections.abc import Sequence
+from math import inf
 
 from holdfast.catalog import nccl
 from holdfast.diagnosis.rules.candidate import MOST_OF_HINTS, Candidate
@@ -87,9 +88,7 @@ def _first_lines(waiting: Waiting) -> dict[str, int]:
 
 
 def _all_below(one: Candidate, spoke: dict[str, int]) -> bool:
-    return all(
-        item.event.kind != "watchdog" and item.event.line > spoke.get(item.file, 1 << 62) for item in one.evidence
-    )
+    return all(item.event.kind != "watchdog" and item.event.line > spoke.get(item.file, inf) for item in one.evidence)
 
 
 def _against_the_end(one: Candidate, failed: float, since: float, waiting: Waiting | None) -> None:

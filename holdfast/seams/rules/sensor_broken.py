@@ -86,7 +86,7 @@ def _parents(scene: Scene, away: Mapping[Subject, Sequence[BadReading]]) -> dict
         for of in {kind(whole) for whole in away}:
             members = [one for one in below if kind(one) == of and one in speaking]
             mine = [one for one in members if one in away]
-            if len(mine) > 1 and len(mine) >= NEARLY_ALL * len(members):
+            if len(mine) >= NEARLY_ALL * len(members):
                 groups.append((-len(mine), PARENTS.index(kind(parent)), len(below), parent, mine))
     found: dict[Subject, list[Subject]] = {}
     taken: set[Subject] = set()

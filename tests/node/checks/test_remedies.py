@@ -2,8 +2,13 @@
 
 import pytest
 
+from holdfast.catalog import nics
+from holdfast.model.health import Health
+from holdfast.model.history import History
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.verdict import Row, Verdict
 from holdfast.node.checks import remedies
-from holdfast.node.checks.remedies import MOVE, on_an_instance
+from holdfast.node.checks.remedies import EFA_PORT, MOVE, for_this_node, on_an_instance
 
 
 @pytest.mark.parametrize(
@@ -29,3 +34,14 @@ def test_what_only_the_provider_can_do_becomes_a_move_to_other_hardware(remedy: 
 def test_a_remedy_for_an_amd_gpu_names_its_tools() -> None:
     for nvidia, amd in remedies.AMD_TOOLS.items():
         assert remedies.with_amd_tools(f"run {nvidia}now") == f"run {amd}now"
+
+
+@pytest.mark.parametrize(("there", "remedy"), [(True, EFA_PORT), (False, MOVE)])
+def test_an_efa_port_that_is_there_is_looked_at_and_one_that_is_gone_is_the_providers(there: bool, remedy: str) -> None:
+    port = "node/n1/nic/rdmap0/1"
+    signals = [Signal(port, "port_expected", 1.0), Signal(port, "port_hca_type", nics.EFA)]
+    signals += [Signal(port, "port_state", 4.0)] if there else []
+    history = History("n1")
+    history.add(Reading(source="infiniband", at=0.0, signals=signals))
+    verdict = Verdict(rows=(Row(port, Health.FAIL),), remedy="reseat the cable; replace it")
+    assert for_this_node(history.window(0.0, 60.0), verdict) == remedy

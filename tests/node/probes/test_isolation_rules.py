@@ -459,6 +459,20 @@ def test_scores_that_differ_by_less_than_a_millionth_are_one_and_a_rail_goes_bef
     assert first == ["rail/0", "leaf/y"]
 
 
+@pytest.mark.parametrize(("rail", "part"), [(1.0, "node/a"), (1.01, "node/a/rail/0")])
+def test_a_node_is_meant_if_it_has_at_least_half_of_the_score_of_its_rail(rail, part):
+    of = trial([met("a", "b")])
+    of._scores = {"node/a": 0.5, "node/a/rail/0": rail}
+    assert of._whole("node/a/rail/0") == part
+
+
+def test_a_part_as_likely_as_what_is_worth_a_look_is_looked_at():
+    score = math.log(0.1) ** 2 / 2
+    for doubt, found in ((score, 1), (1.0001 * score, 0)):
+        limits = Limits(doubt=doubt)
+        assert len(suspects([Measured("a", "b", 0.1)], leaf_parts({}), PairBaseline(0.0, 1.0), limits)) == found
+
+
 @pytest.mark.parametrize(
     ("why", "score", "at_home", "part"),
     [

@@ -504,3 +504,12 @@ def test_a_device_that_is_gone_is_looked_for_and_not_its_cable() -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(9.94, "9.9 s"), (10.0, "10 s"), (10.4, "10 s")])
 def test_less_than_ten_seconds_are_told_with_a_decimal(seconds: float, text: str) -> None:
     assert for_seconds(seconds) == text
+
+
+def test_ports_that_are_expected_and_not_read_are_not_said_to_have_never_been_up() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
+    signals = [Signal(PORT, "port_expected", 1.0), Signal(PEER, "port_up", 0.0), Signal(NODE, "jobs_running", 0.0)]
+    history.add(Reading(source="infiniband", at=NOW, signals=signals))
+    verdict = CHECK(history.window(NOW, CHECK.span))
+    assert (verdict.health, "was ever up" in verdict.summary()) == (Health.UNKNOWN, False)

@@ -12,7 +12,7 @@ from holdfast.model.history import History
 from holdfast.model.inventory import Inventory, devices
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.model.verdict import Row, Verdict
-from holdfast.node.checks.gpu.xid import CHECK, REMEDIES, REPAIRS
+from holdfast.node.checks.gpu.xid import CHECK, REMEDIES, REPAIRS, _placed
 
 NOW = 1_700_000_000.0
 GPUS = ("node/n1/gpu/0", "node/n1/gpu/1")
@@ -363,3 +363,9 @@ def test_a_lost_gpu_beside_one_that_needs_a_reset_makes_it_a_reboot(lines: tuple
     )
     assert judge(first, second).repair == "reboot"
     assert set(REPAIRS) <= set(REMEDIES)
+
+
+def test_only_a_message_of_amdgpu_without_a_device_is_of_the_gpu_that_amdgpu_names() -> None:
+    named, unnamed = (Event(kind="amdgpu", at=NOW, text="", device=device) for device in ("0000:1b:00.0", ""))
+    manager = Event(kind="uvm", at=NOW, text="")
+    assert [one.device for one in _placed([named, unnamed, manager])] == ["0000:1b:00.0", "0000:1b:00.0", ""]

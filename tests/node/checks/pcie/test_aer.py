@@ -230,3 +230,13 @@ def test_a_harmless_word_about_a_device_no_one_counts_makes_no_row() -> None:
 def test_a_node_is_drained_for_a_fatal_error_alone() -> None:
     assert ask((0, 0, 0), (2, 0, 0)).remedy.startswith("drain the node; reseat")
     assert ask((0, 0, 0), (0, 0, 50000)).remedy.startswith("reseat")
+
+
+@pytest.mark.parametrize("beside", ["pci_aer_nonfatal_total", "pci_aer_correctable_total"])
+def test_a_device_is_judged_by_the_counters_that_it_has(beside: str) -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
+    for at, fatal in ((0.0, 0.0), (60.0, 1.0)):
+        signals = [Signal(GPU, "pci_aer_fatal_total", fatal), Signal(GPU, beside, 0.0)]
+        history.add(Reading(source="pcie", at=at, signals=signals))
+    assert CHECK(history.window(60.0, CHECK.span)).health is Health.FAIL

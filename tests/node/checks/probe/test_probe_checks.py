@@ -421,3 +421,8 @@ def test_a_test_in_which_nothing_was_done_is_held_against_the_minimum_if_there_i
 def test_however_far_its_peers_lie_apart_a_tenth_of_them_is_too_little(value, health) -> None:
     verdict = probe_peer_copy.CHECK(window(pairs(value, 20e9, 100e9, 180e9)))
     assert {row.subject: row.health for row in verdict.rows}[f"{NODE}/peer/gpu0-gpu1"] is health
+
+
+def test_a_device_alone_is_compared_with_no_peers_though_none_are_asked_for() -> None:
+    verdict = probe_peer_copy.CHECK(window(pairs(50e9)), {"least_peers": 0.0})
+    assert healths(verdict) == [Health.PASS]
