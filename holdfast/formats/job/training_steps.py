@@ -24,8 +24,8 @@ _EPOCH = re.compile(
 _LOSS = re.compile(
     rb"(?<![\w/])(?<!val )(?<!test )(?<!eval )(?<!valid )"
     rb"(?:lm loss|train[_ ]loss|training_loss|reduced_train_loss|loss/train/total|total_loss|loss train|[Ll]oss|trl)"
-    rb"(?:_step)?['\"]?\s*[:=]?\s*['\"]?"
-    rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf)\b)",
+    rb"(?:_step)?['\"]?\s*(?:[:=]|is )?\s*['\"]?"
+    rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf(?:inity)?)\b)",
     re.IGNORECASE,
 )
 _OTHER_LOSS = re.compile(
@@ -72,8 +72,8 @@ _BATCH = re.compile(rb"global batch size: *(\d{1,9})")
 NOT_A_NUMBER = tuple(
     name + between + value
     for name in (b"loss", b"Loss", b"norm", b"trl")
-    for between in (b": ", b"=", b" ", b"': ", b'": ', b":")
-    for value in (b"nan", b"NaN", b"inf")
+    for between in (b": ", b"=", b" ", b" is ", b"': ", b'": ', b":")
+    for value in (b"nan", b"NaN", b"inf", b"Infinity")
 )
 """Words of a line that must be read however long the log is."""
 
