@@ -224,7 +224,7 @@ def raised(**more: object) -> Evidence:
 @pytest.mark.parametrize(
     ("why", "own", "others", "doubted"),
     [
-        ("the log goes on below it", [raised()], [], True),
+        ("the log continues below it", [raised()], [], True),
         ("it ends soon", [raised(quiet_end="1")], [], False),
         ("below one of two lines it ends", [raised(), raised(quiet_end="1")], [], False),
         ("the line itself is of the end of its process", [raised(where="train.py:3")], [], False),

@@ -41,7 +41,7 @@ def _without_an_end(one: Candidate, evidence: Sequence[Evidence]) -> None:
         one.against(MOST_OF_HINTS / one.confidence, "it is quoted in a text that people wrote")
         return
     if all(item.number_or_zero("quiet_end") >= (1 if item.word("logged") else _GOES_ON_LINES) for item in one.evidence):
-        one.against(MOST_OF_HINTS / one.confidence, "nothing shows that the run ended: the log goes on below it")
+        one.against(MOST_OF_HINTS / one.confidence, "nothing shows that the run ended: the log continues below it")
 
 
 def _ends(one: Evidence) -> bool:

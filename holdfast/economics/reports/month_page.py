@@ -98,7 +98,7 @@ def _incidents(month: Month) -> list[str]:
     text += f", {money(sum(slip))} of it for slip of milestones." if slip else "; no value of a day was given for slip."
     coming = forecast(month.incidents, month.begin, month.end, month.month_end)
     if coming is not None:
-        text += f" If the month goes on like this, it will be {money(coming)}."
+        text += f" At this rate the whole month will cost {money(coming)}."
     parts = ["<h2>What incidents cost</h2>", f"<p>{text}</p>", f"<p><small>{LAYERS}</small></p>"]
     for title, of in (("cause", lambda one: one.kind), ("owner", lambda one: one.owner)):
         parts.append(f"<h3>By {title}</h3>")

@@ -105,7 +105,7 @@ def unwrapped(text: str) -> str:
     above.
 
     The text is unchanged unless at least every third line begins with a time. A terminal cuts within words: all lines
-    that go on are as long as the longest one.
+    that continue are as long as the longest one.
     """
     lines = textwrap.dedent(text).splitlines()
     begins = [bool(_LINE_TIME.match(line.lstrip())) for line in lines]

@@ -15,7 +15,7 @@ AMD_TOOLS = {
     "(nvidia-smi -e 1) ": "in the firmware's settings ",
 }  # a check covers several vendors: a remedy names the tools of the affected GPU
 MOVE = "stop and start the instance, to move it to other hardware"
-EFA_PORT = f"check its driver and its peers; if it goes on, {MOVE}: AWS owns adapter and cable"
+EFA_PORT = f"check its driver and its peers; if it continues, {MOVE}: AWS owns adapter and cable"
 _BY_HAND = re.compile(  # the rest of the sentence is about parts that a cloud tenant cannot touch
     r"\b(?:clean or |repair or |plan to |reseat or )?(?:reseat|replace|inspect|swap)\b"
     r"|\b(?:check|compare)\b[^;]{0,80}\b(?:airflow|coolant|fans|inlet|heat sinks?|cold plate|power supplies"

@@ -122,7 +122,7 @@ class Jobs:
 
     def _move(self, job: TrainingJob, drained: Sequence[str]) -> None:
         """Moves a job without an end off a draining node: it continues on other nodes from its checkpoint."""
-        text = f"{job.name} leaves {', '.join(drained)}, to be drained, and goes on from step {job.saved}"
+        text = f"{job.name} leaves {', '.join(drained)}, which will be drained, and continues from step {job.saved}"
         self._leave(job, JobState.PREEMPTED, text)
         job.move()
         self._waiting.appendleft(job)
@@ -133,7 +133,7 @@ class Jobs:
         if job is None:
             return
         lost = job.since_checkpoint(self._clock.now)
-        text = f"{job.name} died with {node.name}: {lost} steps lost, goes on from step {job.saved}"
+        text = f"{job.name} died with {node.name}: {lost} steps lost, continues from step {job.saved}"
         self._leave(job, JobState.NODE_FAILED, text)
         job.die(self._clock.now)
         self._waiting.appendleft(job)

@@ -128,7 +128,7 @@ ALL = (
         None,
     ),
     Incident(
-        "failover_held", "a port fails, NCCL moves to the other one, the run goes on",
+        "failover_held", "a port fails, NCCL moves to the other one, the run continues",
         {
             "train.log": [
                 *init_lines("n01", 0, 2, version="2.30.4"), *megatron(1, 10, 0),

@@ -103,7 +103,7 @@ ALL = (
         "unknown", "restart_after_probe",
     ),
     Incident(
-        "handled_oom", "the trainer catches an out-of-memory error, halves the batch and goes on",
+        "handled_oom", "the trainer catches an out-of-memory error, halves the batch and continues",
         {"train.log": [*megatron(1, 6, 0), *traceback(0, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB."), "retrying with half the micro batch", *megatron(7, 40, 40)]},
         None,
     ),
