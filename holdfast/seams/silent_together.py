@@ -12,7 +12,7 @@ from holdfast.model.topology import whole_or_self
 from holdfast.seams.instruments import BadReading
 from holdfast.seams.scene import Scene
 
-MANY = 5  # so many places do not stop reporting within a minute by coincidence
+MANY = 5  # this many places do not stop reporting within a minute by coincidence
 APART_SECONDS = 60.0  # longest time between one place and the next
 SHARED = ("cools", "powers", "connects")
 PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")  # most likely first

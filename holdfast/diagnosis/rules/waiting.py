@@ -79,7 +79,7 @@ def _mismatch(waiting: Waiting) -> Candidate | None:
 
 
 def _behind(waiting: Waiting) -> Candidate | None:
-    """The rank that has enqueued least, where the others are well ahead."""
+    """The rank that has enqueued the fewest collectives, if the others are far ahead."""
     last = _positions(waiting, "enqueued")
     stuck_in = _positions(waiting, "seq")
     if stuck_in.keys() - last.keys():  # a collective that a rank waits in is not comparable with its last enqueued one

@@ -76,7 +76,7 @@ def _against_the_wait(one: Candidate, waiting: Waiting, spoke: dict[str, int]) -
         one.against(0.3, "it was reported only after the watchdog had fired")
     elif not (waiting.fired and one.began) and _all_below(one, spoke):
         own = {item.rank for item in one.evidence} <= {*waiting.ranks}  # its own rank had already timed out
-        one.against(0.3 if own else 0.5, "in the log it stands below the watchdog's message")
+        one.against(0.3 if own else 0.5, "in the log it comes after the watchdog's message")
 
 
 def _first_lines(waiting: Waiting) -> dict[str, int]:

@@ -47,4 +47,4 @@ def _difference(lives: Sequence[Lifetime], against: Sequence[Lifetime]) -> list[
     chance = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
     shown = f"{found.ratio:.3g} (95 %: {found.low:.3g} to {found.high:.3g}); log-rank {chance}: {verdict}"
     document = {name: getattr(found, name) for name in ("ratio", "low", "high", "chi_square", "p")}
-    return [Figure("failures_beside_the_other_cohort", document, "fails so many times as often as the other", shown)]
+    return [Figure("failures_beside_the_other_cohort", document, "ratio of the failure rates", shown)]

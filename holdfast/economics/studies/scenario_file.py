@@ -70,7 +70,7 @@ def _put(document: Document, key: str, value: Any) -> None:
         raise Refusal(f"--set: {key}: expected a key of the file's tables, such as repair.crews or hazard[0].rate")
     tables = found if isinstance(found, list) else [found]
     if index and int(index) >= len(tables):
-        raise Refusal(f"--set: {key}: expected a number below {len(tables)}, for the file has so many [[{section}]]")
+        raise Refusal(f"--set: {key}: expected a number below {len(tables)}, the number of [[{section}]] in the file")
     for table in tables[int(index) : int(index) + 1] if index else tables:
         if isinstance(table, dict):
             for other in SAME.get(name, ()):

@@ -61,8 +61,8 @@ class Lead:
         return self.epoch != before or self.leader != known
 
     def _other(self, store: Store) -> str:
-        """The address of the leader. A leader that has probably died is not named: clients would first connect in vain
-        and then all return here, just when this controller takes over."""
+        """The address of the leader. A leader that has probably died is not named: clients could not connect to it
+        and would all return here while this controller takes over."""
         found, now = store.current_leader(), self._clock()
         if found != self._renewed[0]:
             self._renewed = (found, now)

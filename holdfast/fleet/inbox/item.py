@@ -52,7 +52,7 @@ class Item:
     grouped: tuple[str, ...] = ()
     """Ids of the incidents that are one item."""
     gpus_lost: float | None = None
-    """The work of so many GPUs is lost at this moment; None where it is not known."""
+    """The number of GPUs whose work is lost at this moment; None if unknown."""
     cost_so_far: float | None = None
     cost_per_hour: float | None = None
     currency: str = "USD"

@@ -13,7 +13,7 @@ class StoreError(Exception):
 
 
 class BadCursor(StoreError):
-    """The caller's cursor names no page of a history: the store is well."""
+    """The caller's cursor names no page of a history; the store has no fault."""
 
 
 class StaleEpoch(StoreError):

@@ -127,8 +127,8 @@ def transformers(ckpt: Checkpoint) -> Any:
 
 
 def lightning(ckpt: Checkpoint, folder: str | Path, every_steps: int = 1) -> Any:
-    """Callback for PyTorch Lightning: writes its checkpoint to the folder every so many steps, and hands it to the
-    keepers.
+    """Callback for PyTorch Lightning: writes its checkpoint to the folder every `every_steps` steps, and hands it to
+    the keepers.
 
     Lightning does not store random numbers. Each rank's generators go into a file next to its checkpoint.
     """

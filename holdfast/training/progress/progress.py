@@ -167,7 +167,7 @@ class Progress:
     def watch(self, model: Any, checkpoint: Communicating | None = None) -> bool:
         """Separates waiting for other ranks from computing, under DDP and, on CPUs, FSDP2.
 
-        For any other model it logs why it cannot, and returns False. The keeper of a checkpoint is told when this rank
+        For any other model it logs why it cannot, and returns False. It tells the keeper of a checkpoint when this rank
         communicates, so that it sends in between.
         """
         self._checkpoint = checkpoint

@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--ca-file", default="")
     parser.add_argument("--connections", type=_positive, default=32)
     parser.add_argument("--verbose", action="store_true", help="say every ten seconds how it goes")
-    parser.add_argument("--seconds", type=float, help="end after so many seconds; without it, when interrupted")
+    parser.add_argument("--seconds", type=float, help="end after this many seconds; default: when interrupted")
     options = parser.parse_args()
     if not os.environ.get(JOIN_TOKEN):
         parser.error(f"${JOIN_TOKEN}: expected a join token of the controller")

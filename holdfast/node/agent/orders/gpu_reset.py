@@ -198,7 +198,7 @@ def run_plan(
 
 
 def _trouble_after(settings: Settings, node: str, gpus: Sequence[int]) -> str:
-    """Read the driver again; '' if all of them are well."""
+    """Reads the driver again; '' if all of these GPUs are healthy."""
     readings = [source(node, settings.roots.nvml).read(0.0) for source in (NvmlSource, NvmlSlowSource)]
     if blind := next((reading.blind for reading in readings if reading.blind), ""):
         return blind

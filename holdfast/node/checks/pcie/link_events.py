@@ -17,8 +17,9 @@ _HARMLESS = ("", "info", "correctable")
 def judge_events(window: Window, judged: list[Row]) -> tuple[list[Row], tuple[str, ...]]:
     """Rows for devices that sysfs did not judge, and every such event as evidence.
 
-    The state of a link is what sysfs says now: a card in a slot narrower than itself makes the kernel complain at
-    each boot, and a link that trained again is well. A link that goes down is a loss and is reported at the port above.
+    The state of a link is what sysfs says now: a card in a slot narrower than itself makes the kernel complain at each
+    boot, and a link that trained again has no fault. A link that goes down is a loss and is reported at the port
+    above.
     """
     events = [
         event

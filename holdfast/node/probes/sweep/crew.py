@@ -17,7 +17,7 @@ from holdfast.node.probes.isolation.hosts import Host, host_of, number_of
 from holdfast.node.probes.sweep.channel import Answer, Progress, SweepChannel
 
 START_SECONDS = 120.0  # loading torch from a shared file system takes time
-GRACE_SECONDS = 10.0  # a rank that waits in vain reports that before it counts as silent itself
+GRACE_SECONDS = 10.0  # a rank that waits for another one reports that before it counts as silent itself
 
 
 class Hand(Protocol):

@@ -172,7 +172,7 @@ def _in_group(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     import torch.distributed as dist
 
     # A group that could not form leaves its number behind on some ranks, which then look for each other under other
-    # names: every later group of theirs would wait in vain.
+    # names: none of their later groups would complete.
     dist.distributed_c10d._world.group_count = 0
     dist.init_process_group(
         command["backend"],

@@ -150,7 +150,7 @@ class Answerer:
     def _serve(self, peer: socket.socket, where: tuple[str, int]) -> None:
         with peer:
             if not self._strangers.acquire(blocking=False):
-                return  # so many unproven connections that more would take the descriptors of the others
+                return  # too many unauthenticated connections; more would use the descriptors of the others
             try:
                 peer.settimeout(PROOF_SECONDS)
                 channel = Channel(peer, self._secret, caller=False, address=self.address)
