@@ -137,6 +137,7 @@ def test_a_pause_a_warning_and_a_restart_are_no_failure(text: str, cause: str) -
         ("{'train_runtime': 812.1, 'epoch': 3.0}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n", "job.cuda_oom"),
         ("ERROR No space left on device: write of /w/out failed\n", "storage.full"),
         ("fatal: Could not resolve host: example.org\nhome is 100% full\nscratch a 100 % used\nqueue of b 100% usage\nlink c 100% packet loss\n", "launcher.setup"),
+        ('Error response from daemon: Get "https://mirror.local/v2/": dial tcp 10.0.0.9:443: connect: connection refused\nlatest: Pulling from library/python\n', "launcher.setup"),
         ("error: Kill task failed on n031\n", "host.other"),
         ("kex_exchange_identification: read: Connection reset by peer\n", "launcher.setup"),
         ("Error: the index of the runs has no entry\nserving the board\n", "launcher.setup"),
