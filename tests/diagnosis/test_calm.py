@@ -54,7 +54,7 @@ def test_a_text_without_a_failure_has_no_cause(name: str) -> None:
         ("ImportError: No module named 'apex'\n", "job.exception"),
         ("INFO: Application startup complete.\nRuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n", "job.cuda_oom"),
         ("=== 3 failed, 2 passed in 1.2s ===\nRuntimeError: CUDA out of memory. Tried to allocate 1 GiB\n", "job.cuda_oom"),
-        ("#0 0x7f1 in foo ()\n#1 0x7f2 in main (argc=1)\n", "launcher.setup"),
+        ("#0 0x7f1 in foo ()\n#1 0x7f2 in main (argc=1)\n", "job.exception"),
         ("#0 building\n#1 exporting layers\n", ""),
     ],
 )  # fmt: skip

@@ -36,6 +36,7 @@ _DEFAULT = "launcher.setup"  # the cause if nothing else is known about the erro
 _STACK = re.compile(  # heads of stacks that Julia, Lua, MXNet, Rust and Go print
     r"\s*(?:Stack ?trace(?: returned \d+ entries)?|[Ss]tack traceback|stack backtrace|goroutine \d+ \[\w[\w ]*\]):"
 )
+_NO_FUNCTION = re.compile(r"[/<.]|unknown")  # a program or a library
 _NATIVE = 2  # frames that make a native backtrace
 _ERROR = re.compile(
     r"(?:[\w./\\\[\]@():-]{1,160} ){0,4}?"
@@ -119,8 +120,9 @@ def _native_frames(lines: Sequence[JobLine]) -> Evidence | None:
     frames = [match for one in last if (match := _NATIVE_FRAME.search(one.text))]
     if len(frames) < _NATIVE or _last_error(lines):
         return None
-    inner = next((one["function"] for one in frames if "unknown" not in one["function"]), "")
+    inner = next((one["function"] for one in frames if not _NO_FUNCTION.match(one["function"])), "")
     cause = failed_calls.cause_of_error(" ".join(one["function"] for one in frames))
+    cause = "job.exception" if cause == _DEFAULT else cause  # it was running
     first = next(one for one in lines if _NATIVE_FRAME.search(one.text))
     return _evidence(first._replace(text="Traceback"), "traceback", cause, {"where": printable(inner)} if inner else {})
 

@@ -42,7 +42,7 @@ _REPORTER = re.compile(
 )
 _QUESTION = re.compile(  # a question of a FAQ, not of the author
     r"(?m)^(?:\*\*|#+ )?(?:(?:Q\d*|Question|FAQ)\b[:.].*$"
-    r"|(?:Why|How|What|When|Where|Can|Does|Is|Should)\b.{5,120}\?[*\s]*$)"
+    r"|(?!When I |.{0,120}\b[Aa]ny(?:one|body)\b)(?:Why|How|What|When|Where|Can|Does|Is|Should)\b.{5,120}\?[*\s]*$)"
 )
 
 
