@@ -17,7 +17,7 @@ from holdfast.lab.drills.reliability import ScoredFinding, bands, fitted
 
 FILE = Path(__file__).parents[1] / "holdfast" / "catalog" / "seam_confidence.csv"
 HEAD = (
-    "# What a seam's own weighing is worth: of findings weighed so (raw), this share was right in drawn drills.",
+    "# Calibration of the seams: of findings with the weight `raw`, the share `confidence` was right in random drills.",
     "# Made by `python scripts/calibrate_seams.py`; between two rows a straight line.",
 )
 MOST = 0.98  # drills are simulated, so they cannot justify a higher confidence
