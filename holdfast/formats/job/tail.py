@@ -59,7 +59,7 @@ _NO_ERROR = re.compile(
     r"|(?:failed|failures?)[:=] ?0\b"
     r"|errors?\s*[:=]\s*(?:0|none|null|\[\])\b"
     r"|(?:fail|err|crash|lost|abort|kill|occurr)\w*[^:=\n]{0,40}\s*[:=]\s*(?:no|none|0|false|n/?a|never|off|null|\[\])\s*$"
-    r"|\brecovered\b|warn(?:ing)?\b(?! messages)|ignor|retry"
+    r"|\brecovered\b|\b[Cc]orrected error|\bno action (?:is )?required\b|warn(?:ing)?\b(?! messages)|ignor|retry"
     r"|fall(?:ing)? ?back|skipp|harmless|deprecat|\bwill (?:happen|fail (?:if|when|unless))\b"
     r"|\botherwise\b|\bmay\b(?! not)|\bmight\b|\bfor example\b"
     r"|\busing (?:\w+ ){0,3}(?:cached|default|local|fallback)\b"

@@ -45,7 +45,8 @@ _CODE = re.compile(
 )
 _PROMPT = re.compile(r">>> ?|\.\.\. ")
 FOUND = re.compile(  # output of a search (grep), or of `git log --oneline`
-    r"(?:\.{0,2}/)?[\w.+-]{1,80}(?:/[\w.+-]{1,80}){0,12}\.\w{1,8}[:-]\d{1,6}[:-](?!\d+:|.{0,40}Warning)"
+    r"(?:\.{0,2}/)?[\w.+-]{1,80}(?:/[\w.+-]{1,80}){0,12}\.\w{1,8}[:-]\d{1,6}[:-]"
+    r"(?!\d+:|.{0,40}Warning| ?(?:fatal )?error:|.{0,300}Assertion `)"
     r"|(?:\* )?[0-9a-f]{7,12} [A-Za-z(\[]"
 )
 PATCH_HEAD = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|(?:---|\+\+\+) [ab]/|commit [0-9a-f]{40}\b")

@@ -48,6 +48,8 @@ _SYSLOG_OTHER = re.compile(
 )  # month names of other languages
 _ISO = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?:\]:? ?| )")
 _WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?=\d{4}-\d\d-\d\d )")  # journalctl -o short-full
+_CLOCK_ONLY = re.compile(r"\d\d:\d\d:\d\d(?:\.\d{1,9})? +(?=NVRM: )")  # a copy without the date
+_TALOS_NODE = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}: (?=kern: )")  # talosctl dmesg of several nodes
 _UNIX = re.compile(r"(\d{9,11}\.\d{3,9}) ")  # journalctl -o short-unix
 _CONTAINER = re.compile(r"std(?:out|err) [FP] ")  # containerd and cri-o
 _TAG = re.compile(
@@ -131,6 +133,8 @@ def _strip_one(line: KernelLine) -> KernelLine | None:
     if first == "[":
         return _strip_bracket(line)
     if first.isdigit():
+        if match := _CLOCK_ONLY.match(line.text) or _TALOS_NODE.match(line.text):
+            return line._replace(text=line.text[match.end() :])
         return _strip_kmsg(line) or _strip_iso(line) or _strip_unix(line)
     if first == "<" and (match := _LEVEL.match(line.text)):
         return line._replace(

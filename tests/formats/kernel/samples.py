@@ -102,6 +102,7 @@ SAMPLES = (
     "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)",
     "mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: be00000000800400",
     "CPU 0: Machine Check Exception: 0000000000000004",
+    "x86/amd: Previous system reset reason [0x08000800]: an uncorrected error caused a data fabric sync flood event",
     "mce: [Hardware Error]: CPU 3: Machine Check: 0 Bank 4: 9c00000000800400",
     "mce: [Hardware Error]: Machine check events logged",
     "mce: Uncorrected hardware memory error in user-access at 5a669600",
