@@ -90,6 +90,7 @@ _TALLY = re.compile(
 )  # a count with its name
 _LABEL = re.compile(r"(?:[^\s:]+ ){0,9}[^\s:]+:\s*$")  # a label that introduces the next lines
 _BANNER = re.compile(r"(?:^|[\s:\]])[*=#~-]{8,}\s*$")  # a line that ends with a row of stars or dashes
+_ROFF = re.compile(r"\\(?:&|f[BIRP]|-|\()")  # the escapes of a manual page
 _THROWN = re.compile(r"\bthrow new \w{0,40}(?:Error|Exception)\(")  # source code in one line
 _MINIFIED = re.compile(
     r"[;,]\w{0,40}\([^\s]{0,80}\)\{|\)\}\w{1,40}\("
@@ -278,6 +279,7 @@ def _may_report(line: JobLine) -> bool:
         or _NATIVE_FRAME.match(text)
         or is_code(text)
         or _THROWN.search(text)
+        or _ROFF.search(text)
         or len(_MINIFIED.findall(text)) > _MOST_FUNCTIONS
         or _PROSE.match(text)
         or _LABEL.match(text)

@@ -41,7 +41,7 @@ _CODE = re.compile(
     r"|[\w.\[\]\"']{1,80}(?:: [\w.\[\], |]{1,80})?[ \t]{0,40}[-+*/|:]?= ?\S"
     r"|[\w.]{1,80}\(|[\])},(\[{;]{1,4}$|#|//|/?\*|\"\"\"|'''"
     r"|(?:const|let|var|function|export|local|fi|done|then|esac)\b|\"[^\"]{0,200}\",?$|f?r?\"|[\w.\"']{1,60},$|\w+="
-    r"|(?:[\w.\"']{1,60}:\s{1,40})?'[^']{1,200}',?$|!function\()"
+    r"|(?:[\w.\"']{1,60}:\s{1,40})?'[^']{1,200}',?$|[\w.]{1,60}:\s{2,40}\"[^\"]{0,200}\",?$|!function\()"
 )
 _PROMPT = re.compile(r">>> ?|\.\.\. ")
 FOUND = re.compile(  # output of a search (grep), or of `git log --oneline`

@@ -71,6 +71,7 @@ The names are those of the file, and a name that is not there is an error of its
             TextKind.PROGRAM,
         ),
         ("the same without what defines them", QUOTED_LINES, TextKind.LOG),
+        ("a table of source", "class Style:\n    styles = {\n" + '        Error:    "#F00",\n' * 8, TextKind.PROGRAM),
         ("few lines of source, as a traceback shows them", SCRIPT[:60], TextKind.LOG),
         ("lines with a time", LOG, TextKind.LOG),
         ("a page with a line of a log in it", PAGE + LOG[:60], TextKind.DOCUMENT),
