@@ -32,7 +32,7 @@ _GOES_ON_LINES = 2  # lines below an error that is tried again: the announcement
 _CALM_LINES = {"hint": 1, "weak": 2}  # normal lines below an error, by its role, that make it count as a hint
 _MOST_CALM_LINES = 3
 _CAUGHT_LINES = 2  # normal lines below an exception that a logger printed, and that was therefore caught
-_BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount")
+_BEFORE_A_START = ("kubelet_timeout", "kubernetes_scheduling", "volume_mount", "image_pull")
 _STARTER = re.compile(
     r"(?:slurmstepd|slurmd|srun|docker|dockerd|containerd|pyxis|enroot|apptainer|singularity)\b.{0,20}?: "
 )
