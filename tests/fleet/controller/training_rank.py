@@ -1,4 +1,4 @@
-"""One rank of a real training over gloo, until it is told to stop. A slow one gives way to every other process."""
+"""One rank of a real training over gloo, until it is told to stop. A slow one gives way to all on its processor."""
 
 import os
 import sys
@@ -17,6 +17,7 @@ def main(job: str, stop: Path, slow: int) -> None:
     dist.init_process_group("gloo")
     if dist.get_rank() == slow:
         os.nice(19)
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     model = DistributedDataParallel(nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 512)))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     going_on = torch.ones(1)
