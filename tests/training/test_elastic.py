@@ -40,11 +40,14 @@ def test_another_number_of_ranks_loads_from_memory(place: Path, before: int, aft
     assert len(seen(place)) - elastic.SAMPLES < max(before, after)
 
 
-@pytest.mark.parametrize(("before", "after"), [(2, 3), (4, 2)])
-def test_another_number_of_ranks_loads_from_storage_under_hsdp(place: Path, before: int, after: int) -> None:
-    run(place, before, hybrid=True, stored=True)
-    end_keepers(place, before)
-    run(place, after, hybrid=True, stored=True, finish=True)
+@pytest.mark.parametrize(("before", "after", "one_node"), [(2, 3, False), (4, 2, True)])
+def test_another_number_of_ranks_loads_from_storage_under_hsdp(
+    place: Path, before: int, after: int, one_node: bool
+) -> None:
+    """Each node's keeper imports torch to write: where the ranks share a node, one is enough."""
+    run(place, before, hybrid=True, stored=True, one_node=one_node)
+    end_keepers(place, 1 if one_node else before)
+    run(place, after, hybrid=True, stored=True, one_node=one_node, finish=True)
     assert set(seen(place)) == set(range(elastic.SAMPLES))
 
 
