@@ -77,8 +77,8 @@ class VerdictState:
             return None
         shadow = self.policy.of(node.pool).shadow_checks
         first = self.current.failing(name, shadow) or self._degraded_too_often(node)
-        if first is None or not self.incidents.root_of(name, (first.check,)):
-            return first
+        if first is None:
+            return None
         absorbed = {one.check for one in self.current.verdicts(name) if self.incidents.root_of(name, (one.check,))}
         return self.current.failing(name, absorbed.union(shadow)) or first  # its own failure before a seam's symptom
 

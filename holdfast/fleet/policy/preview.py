@@ -57,7 +57,7 @@ def _moments(fleet: Fleet, since: float, until: float) -> list[float]:
     policy = fleet.policy
     waits = (policy.shared_first_seconds, policy.shared_wait_seconds, policy.shared_seconds, HELD_RETEST_SECONDS)
     somebody_waits = any(node.held for node in fleet.nodes.values())
-    moments = {since + wait + late for wait in waits for late in (0.0, 1.0) if somebody_waits}
+    moments = {since + wait for wait in waits if somebody_waits}
     moments.update(at for window in policy.maintenance for at in window.boundaries(since, until))
     return sorted(at for at in moments if since < at < until)
 

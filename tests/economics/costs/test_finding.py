@@ -217,3 +217,8 @@ def test_what_is_measured_as_nothing_is_nothing() -> None:
     found = bill([loss(share_now=0.0, share_so_far=0.5)], Prices(), hours=10.0, horizon_hours=10.0)
     assert found.gpu_hours_if_it_goes_on == pytest.approx(500.0)
     assert found.layers[0].inputs.startswith("(100 x (0 h + 0.5 x 10 h)")
+
+
+def test_a_finding_that_hurts_no_job_costs_nothing_that_is_known_and_not_something_unknown() -> None:
+    found = costs(bill([], Prices(gpu_hour=2.0, wage=100.0), hours=6.0))
+    assert found["direct compute"] == (0.0, 0.0)

@@ -68,6 +68,7 @@ def test_what_fails_first_counts_but_for_checks_that_are_only_watched() -> None:
     assert made.failing("stranger") is None
     assert [one.check for one in made.complaints("n1")] == ["a", "b", "c"]
     assert made.complaints("stranger") == []
+    assert CurrentVerdicts({"n1": [change(5.0, "pass", "a"), change(5.0, "unknown", "b")]}).complaints("n1") == []
     assert (made.knows("n1", "c"), made.knows("n1", "d"), made.knows("n9", "c")) == (True, False, False)
     assert len(made.verdicts("n1")) == 3
 

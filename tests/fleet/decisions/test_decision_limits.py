@@ -108,6 +108,7 @@ def test_a_held_node_under_test_fails_until_what_it_failed_by_passes(more: dict[
     assert timers._fails("n0", NOW) is fails
     made.guards.recovered("n0")
     assert not timers._fails("n0", NOW)
+    assert not timers._fails("gone", NOW)
 
 
 @pytest.mark.parametrize(("own", "failing"), [("gpu.xid", "gpu.xid"), ("", "gpu.temperature")])

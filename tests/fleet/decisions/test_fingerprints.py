@@ -1,5 +1,7 @@
 """Bits that differ from the fleet's: found against the majority of nodes, though the node's own test passed."""
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("sqlalchemy")
@@ -136,3 +138,18 @@ def test_nodes_that_are_gone_have_no_vote(forgotten: bool) -> None:
             site.fleet.forget(name, site.now)
             assert name not in site.fleet._fingerprints._of
     assert site.tells("n4", "aa") is Stage.READY
+
+
+def test_a_test_without_fingerprints_leaves_those_of_the_test_before() -> None:
+    made, bits = Fingerprints(), (Fingerprint("node/n0/gpu/0", KIND, "aa"),)
+    outcome = OrderOutcome(order=1, verb="retest", ok=True, health="pass", fingerprints=bits)
+    for one in (outcome, replace(outcome, fingerprints=())):
+        assert made.compare("n0", one, lambda node: True) is one
+        assert made._of == {"n0": bits}
+
+
+def test_devices_of_another_kind_in_the_same_node_have_no_voice() -> None:
+    made = Fingerprints()
+    for number in range(5):
+        found = compared(made, f"n{number}", "aa", "bb", "bb", kinds=(KIND, "another", "another"))
+        assert found.health == "pass"

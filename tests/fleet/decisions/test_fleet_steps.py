@@ -524,7 +524,9 @@ def test_a_node_that_its_scheduler_has_lost_is_not_healthy_and_an_incident() -> 
     assert fleet.health("n0", 6.0) == "pass"
     assert "node/n0/down" not in fleet.incidents.open
     resetting = Fleet(POLICY, [NodeState(name="n0", stage=Stage.RESETTING)], scheduled=True)
+    resetting.take(changed("pass"), 5.0)
     resetting.observe([lost], 5.0)
+    assert resetting.health("n0", 5.0) == "pass"
     assert not resetting.incidents.open  # it reboots
 
 

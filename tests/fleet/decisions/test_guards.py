@@ -129,6 +129,18 @@ def test_a_cause_that_explains_too_little_is_not_absorbed_by_one_of_other_nodes(
     found = [SharedCause("leaf/leaf1", (), elsewhere, 8)]
     assert _heir(here, found) == _heir(here, []) == ""
     assert _heir(here | {"n8"}, found) == "leaf/leaf1"
+    most = SharedCause("leaf/leaf0", (), here, 8)
+    many = SharedCause("room/r", (), elsewhere | {f"x{number}" for number in range(9)}, 64)
+    assert _heir(here | {"n8"}, [many, most]) == "leaf/leaf0", "it explains most of them"
+
+
+def test_a_second_shared_cause_ends_no_first_one() -> None:
+    made = guards()
+    fail(made, 0, 1, 2, 3)
+    first = made.incidents.open["leaf/leaf0"].id
+    fail(made, *range(8, 14))
+    assert sorted(made.incidents.open) == ["leaf/leaf0", "leaf/leaf1"]
+    assert made.incidents.open["leaf/leaf0"].id == first, "it was not closed meanwhile"
 
 
 def ended(made: Guards, still: set[str], at: float) -> None:

@@ -10,7 +10,7 @@ pytest.importorskip("sqlalchemy")
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.probe_sessions.probing import CHECK, MOST_TROUBLES, RECHECKS
-from holdfast.fleet.probe_sessions.sessions import DAY_SECONDS, GRACE_SECONDS
+from holdfast.fleet.probe_sessions.sessions import DAY_SECONDS, GRACE_SECONDS, ProbeSession
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import Offence, Stage
 from holdfast.model.node_status import NodeStatus
@@ -389,3 +389,33 @@ def test_who_takes_part_in_a_probe_is_not_planned_again(where: str) -> None:
 
 def test_how_long_and_how_many_are_remembered() -> None:
     assert (RECHECKS, MOST_TROUBLES, DAY_SECONDS, GRACE_SECONDS) == (48, 1000, 86_400.0, 30.0)
+
+
+def test_a_verdict_shows_eight_of_the_pairs_that_were_slow() -> None:
+    site = Site(count=12)
+    pairs = tuple(("n1", f"n{number}") for number in range(2, 12))
+    site.fleet.probing._fail("n1", SuspectPart("node/n1", 0.5, 1.0, 10, 10, pairs, confirmed=True), site.now)
+    (verdict,) = (one for one in site.fleet.verdicts("n1") if one.check == CHECK)
+    assert len(verdict.evidence) == 8
+
+
+def test_of_two_that_were_sent_the_one_that_answered_is_not_in_trouble() -> None:
+    site, session = Site(count=3), ProbeSession(1, ("n0", "n1"), "x", 0.0, "k", {})
+    session.sent_at.update({"n0": 1.0, "n1": 1.0})
+    session.answers["n0"] = OrderOutcome(order=1, verb="probe", ok=True, reason="", bytes_per_second=1e9)
+    site.fleet.probing._note_trouble(session, site.now)
+    assert list(site.fleet.probing.troubles) == ["n1"]
+
+
+def test_proofs_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[int] = []
+    monkeypatch.setattr(
+        "holdfast.fleet.probe_sessions.probing.blame", lambda known, *_: evaluated.append(len(list(known))) or Blame()
+    )
+    site = Site(count=4)
+    site.goes_on(6)
+    assert site.kept
+    site.fleet.probing._evaluate_proofs(site.now)
+    evaluated.clear()
+    site.fleet.probing._evaluate_proofs(site.now)
+    assert evaluated == []
