@@ -21,6 +21,7 @@ _SIGNALS = {
 }
 _WORDS = {
     "Killed": 9,
+    "Terminated": 15,
     "Segmentation fault": 11,
     "Bus error": 7,
     "Aborted": 6,

@@ -23,6 +23,7 @@ _NAMES = regex_literals.literals_of(_LINE.pattern)
 _LAUNCHER_MESSAGE = re.compile(
     r'\s*"message": "(?P<text>[A-Z]\w{1,80}: .*?)",?$'
 )  # torchrun prints the content of its error file
+_FAILED_WITH = re.compile(r'\s*"message": "[\w ]{1,60} failed with (?P<text>[A-Z]\w{1,80}: [^"\n]*)')  # Azure ML
 _ANY_CLASS = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w+)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
 _RICH_FRAME = re.compile(  # a frame in rich's box; a long one continues in the next row
@@ -86,6 +87,7 @@ class Raised(NamedTuple):
 def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     """The exception that the line reports, or None. `above`: the lines before it, nearest last."""
     reported = _LAUNCHER_MESSAGE.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
+    reported = reported or (_FAILED_WITH.match(line.text) if "failed with" in line.text else None)
     match = _found(reported["text"] if reported else line.text)
     if match is None or _WARNING.search(match["type"]):
         return None
