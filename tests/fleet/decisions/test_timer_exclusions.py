@@ -125,3 +125,16 @@ def test_a_job_that_is_known_here_is_there_although_the_scheduler_sees_none(jobs
     drained = NodeStatus(node="n0", accepts_work=False, cordoned=True, down=False, busy=False)
     state.views["n0"] = SchedulerView(NOW - 1, drained)
     assert state.confirmed_empty(left, NOW) is empty
+
+
+def test_a_node_under_test_that_does_not_fail_is_not_held_by_the_shared_cause_of_its_neighbours() -> None:
+    names = tuple(f"n{number}" for number in range(8))
+    state = state_of(
+        node(0, Stage.TESTING, asked_at=NOW - 1), policy=LOOSE, incidents=[incident("leaf/l0", nodes=names)]
+    )
+    for number in range(1, 8):
+        fails(state, number)
+        state.guards.remember(f"n{number}", "gpu.xid", NOW - 1000)
+    tick(state)
+    assert "leaf/l0" in state.incidents.open
+    assert [state.nodes[name].held for name in ("n0", "n1")] == ["", "leaf/l0"]
