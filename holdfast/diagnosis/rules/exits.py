@@ -21,7 +21,6 @@ _SIGNALS = {
 }
 _WORDS = {
     "Killed": 9,
-    "Terminated": 15,
     "Segmentation fault": 11,
     "Bus error": 7,
     "Aborted": 6,
