@@ -28,7 +28,7 @@ _NODE = re.compile(r"\s*\[\[\{\{node ")  # TensorFlow names the operator below t
 _CELL = "| UNAVAILABLE: "
 _ROW_GOES_ON = re.compile(r"\|(?: +\|){1,4} +\S")
 _MOST_ROWS = 8
-_WORDS = re.compile(r"[A-Za-z]{2,}[^A-Za-z]+[A-Za-z]{2,}")
+_WORDS = re.compile(r"(?<![A-Za-z])[A-Za-z]{2,80}[^A-Za-z]{1,80}[A-Za-z]{2}")
 _LAUNCHER = re.compile(r"srun|slurmstepd|mpi(?:run|exec)|In: |[-=*]{3}")
 _FIELD_OF_A_BOX = re.compile(  # a field in a box of Open MPI, whose heading names the call; this line has the error
     r"\s{1,8}(?:Error|Reason|System error|Error code|errno|Errno)(?: \w+)?\s*: \S|Error:\s{2,8}\S"

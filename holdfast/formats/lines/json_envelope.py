@@ -61,7 +61,7 @@ def _cut(raw: bytes) -> Inside | None:
 def _unescaped(value: bytes) -> str:
     try:
         return str(msgspec.json.decode(b'"' + value + b'"'))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return value.decode("utf-8", "replace")
 
 

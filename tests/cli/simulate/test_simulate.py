@@ -200,7 +200,7 @@ def test_a_wrong_file_is_refused_with_its_line(line: str, expected_text: str) ->
         ("repair.crews=0", "repair.crews: expected 1 to"),
         ("repair.test=0s", "a test that takes no time proves nothing"),
         ("nonsense", "--set: expected KEY=VALUE"),
-        ("hazard[3].rate=1", "expected a number below 1, for the file has so many [[hazard]]"),
+        ("hazard[3].rate=1", "expected a number below 1, the number of [[hazard]] in the file"),
         ("title.x=1", "--set: title.x: expected a key of the file's tables"),
         ("cluster[0].spares=1", "--set: cluster[0].spares: expected a key of the file's tables"),
     ],

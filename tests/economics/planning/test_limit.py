@@ -32,8 +32,8 @@ def test_what_no_one_reported_is_a_frontier_model_on_llamas_storage() -> None:
 
 def test_one_link_is_the_bandwidth_where_the_network_grows() -> None:
     assert asked(exponent="2/3").document()["inputs"]["bandwidth"]["value"] == 50e9
-    assert any("derived here" in note for note in asked(exponent="2/3").notes)
-    assert not any("derived here" in note for note in asked().notes)
+    assert any("our own derivation" in note for note in asked(exponent="2/3").notes)
+    assert not any("our own derivation" in note for note in asked().notes)
 
 
 @pytest.mark.parametrize(("text", "good"), [("0", True), ("1", True), ("2/3", True), ("1.1", False), ("-0.1", False),

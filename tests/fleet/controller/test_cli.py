@@ -82,7 +82,7 @@ def test_more_than_the_policy_allows_is_taken_out_only_with_force(
         controller.ready_node(name, pool="tight")
     assert run(["node", "quarantine", "tight[1-2]", "--reason", "the wrong list"]) == 1
     output = capsys.readouterr().err
-    assert "1 of 2 nodes of pool tight are out of service, 1 may be" in output and "ask again with --force" in output
+    assert "1 of 2 nodes of pool tight are out of service, 1 may be" in output and "repeat with --force" in output
     assert "done before: tight1" in output
     assert (controller.stage("tight2"), len(controller.audited(target="tight2", verb="quarantine"))) == ("ready", 0)
     assert run(["node", "remove", "tight2", "--reason", "x"]) == 1
