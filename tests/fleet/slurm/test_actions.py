@@ -209,7 +209,7 @@ def test_a_site_without_accounting_says_so_and_asking_again_would_not_help(site:
 def test_draining_lets_a_running_job_finish_and_nothing_follows_it(site: Site) -> None:
     job = site.run_until_stopped("node3")
     drained = site.do(Verb.DRAIN, node="node3")
-    assert drained.result is ActionResult.DONE and "finishes first" in drained.message
+    assert drained.result is ActionResult.DONE and "running jobs finish first" in drained.message
     assert site.slurm.state("node3") == "drng"
     [running] = [one for one in site.backend.snapshot().jobs if one.state.holds_nodes]
     assert (running.id, running.nodes, running.state, running.end) == (job, ("node3",), JobState.RUNNING, None)

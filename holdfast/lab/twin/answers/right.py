@@ -15,7 +15,7 @@ from holdfast.model.verdict import Verdict
 _ARROW = " > "
 ACTIONS = {
     "drain": r"\bdrain\b",
-    "stop_work": r"\bstop what runs\b",
+    "stop_work": r"\bstop its processes\b",
     "after_work": r"\bwork has ended\b|\bjob has ended\b",
     "reset_gpu": r"\breset (?:the|its|all|this|this tray's) GPUs?\b(?!')",
     "reboot": r"\breboot\b",
