@@ -10,10 +10,10 @@ ROOT = Path(__file__).parent.parent
 
 def diagnose_page() -> str:
     page = (ROOT / "docs" / "diagnose.md").read_text(encoding="utf-8")
-    return _between(_between(page, "causes", _causes_table()), "incidents", _incidents_table())
+    return between(between(page, "causes", _causes_table()), "incidents", _incidents_table())
 
 
-def _between(page: str, name: str, table: list[str]) -> str:
+def between(page: str, name: str, table: list[str]) -> str:
     start, end = f"<!-- {name}: generated -->\n", f"<!-- end of {name} -->"
     before, _, rest = page.partition(start)
     return before + start + "\n".join(table) + "\n" + end + rest.partition(end)[2]

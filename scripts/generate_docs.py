@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 from diagnose_page import diagnose_page
+from seams_page import seams_page
 
 from holdfast.cli.app import app
 from holdfast.cli.gate import options as gate_words
@@ -254,7 +255,8 @@ def main() -> int:
     )
     if TWIN_FAULTS.exists():
         pages = (*pages, ("twin-faults.md", twin_faults_page()))
-    for name, page in (*pages, ("formats.md", formats_page()), ("diagnose.md", diagnose_page())):
+    partly = (("diagnose.md", diagnose_page()), ("seams.md", seams_page()))  # pages with generated tables
+    for name, page in (*pages, ("formats.md", formats_page()), *partly):
         path = DOCS / name
         if path.exists() and path.read_text() == page:
             continue

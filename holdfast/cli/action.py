@@ -25,7 +25,7 @@ def actions() -> None:
 def list_actions(
     node: Annotated[str, typer.Option(help="Only for this node.")] = "",
     verb: Annotated[str, typer.Option(help="Only these, such as drain or reset_gpu.")] = "",
-    state: Annotated[str, typer.Option(help="Only in this state, such as proposed, failed or done.")] = "",
+    state: Annotated[str, typer.Option(help="Only in this state, such as dry_run, proposed, failed or done.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="Show at most the newest N.")] = 100,
     url: Url = "",
     token: Token = "",

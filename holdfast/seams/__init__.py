@@ -1,6 +1,6 @@
 """Seams: windows over a topology to findings. Pure: no I/O, no clock, no randomness.
 
-To add one: its file, one line here, one test.
+To add one: CONTRIBUTING.md, "How to add a seam".
 """
 
 from collections.abc import Callable, Sequence

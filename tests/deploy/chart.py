@@ -21,6 +21,7 @@ FULL = (
     "controller.nodeSelector.kind=plain",
     "agent.caSecret=ca",
     "agent.pool=training",
+    "agent.allowedOrders={retest,reset_gpu}",
     "agent.requireActive=true",
     "image.pullSecrets[0]=registry",
     "networkPolicy.from[0].ipBlock.cidr=10.0.0.0/8",

@@ -73,6 +73,7 @@ def test_the_agents_configuration_is_one_that_it_takes(values: tuple[str, ...]) 
     scheme = "https" if values else "http"
     assert output.controller.url == f"{scheme}://{service['metadata']['name']}.holdfast.svc:9477"
     assert output.controller.pool == ("training" if values else "default")
+    assert output.controller.obeys == (("retest", "reset_gpu") if values else ("retest",))
     assert output.probes.active is (True if values else None)
     mounts = [mount["mountPath"] for mount in container(find(documents, "DaemonSet", "holdfast-agent"))["volumeMounts"]]
     assert str(Path(output.controller.join_token_file).parent) in mounts

@@ -22,7 +22,7 @@ STYLES = {"pass": "green", "degraded": "yellow", "fail": "bold red", "unknown": 
 
 
 def check(
-    stage: str = typer.Option("passive", help="Which suite to run: passive, bootstrap, or one of the configuration."),
+    stage: str = typer.Option("passive", help="Checks: passive, bootstrap (the full suite), or a name in [stages]."),
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it exists."),
     seconds: float = typer.Option(0.0, min=0.0, help="Read twice, this far apart, so that rates can be evaluated."),

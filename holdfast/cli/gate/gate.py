@@ -56,7 +56,9 @@ def _run(options: GateOptions) -> int:
     code = EXIT_CODES[answer.health]
     allowed = code < 2 or (answer.health == "unknown" and options.on_unknown == "allow")
     note = ""
-    if answer.health == "unknown" and allowed:
+    if answer.health == "degraded" and options.accept_degraded:
+        code = 0
+    elif answer.health == "unknown" and allowed:
         code = 0
         note = "allowed because of --on-unknown allow"
     elif not allowed and options.drain == "auto":

@@ -1,12 +1,13 @@
 """Options and help text of `holdfast gate`, parsed without Typer."""
 
-FLAGS = ("--json", "--tested", "--take")
+FLAGS = ("--json", "--tested", "--take", "--accept-degraded")
 USAGE = """\
 usage: holdfast gate [--max-age SECONDS] [--on-unknown allow|refuse] [--file FILE | --config FILE]
-                     [--node NAME] [--drain auto|never] [--tested | --take] [--ask FILE] [--json]
+                     [--node NAME] [--drain auto|never] [--tested | --take] [--ask FILE]
+                     [--accept-degraded] [--json]
 
 Can work start on this node? Answers from the agent's verdict file and never probes.
-Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
+Exit codes: 0 pass (work may start), 1 degraded (work may start), 2 fail, 3 unknown, 64 bad usage.
 
   --max-age SECONDS          an older verdict is unknown (default 120)
   --on-unknown allow|refuse  allow: an unknown exits 0 with a note on stderr (default refuse: 3)
@@ -16,6 +17,7 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
   --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing
   --tested                   refuse unless the full suite passed and nothing has been started since
   --take                     the same, and consume the pass: the next start needs another test
+  --accept-degraded          a degraded node exits 0 too, so that `holdfast gate ... && COMMAND` starts work there
   --ask FILE                 ask the controller too; FILE is the agent's configuration, which names it. If it does not
                              answer within 3 s, work starts only after a full test since the last use
   --json                     print one JSON document
@@ -38,12 +40,14 @@ class GateOptions:
         self.json = False
         self.tested = False
         self.use_up = False
+        self.accept_degraded = False
         self.twin = False  # only the agent's own configuration may set it
 
     def raise_flag(self, name: str) -> None:
         self.json |= name == "--json"
         self.tested |= name in ("--tested", "--take")
         self.use_up |= name == "--take"
+        self.accept_degraded |= name == "--accept-degraded"
 
     def take(self, name: str, value: str) -> None:
         if name == "--max-age":

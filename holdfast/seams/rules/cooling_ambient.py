@@ -1,4 +1,4 @@
-"""Has a room become too warm for everything in it?"""
+"""Is a room so warm that everything in it gets hotter?"""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 SEAM = Seam(
     name="cooling.ambient",
-    asks="Has a room become so warm that everything in it gets hotter?",
+    asks="Is a room so warm that everything in it gets hotter?",
     kinds=("cooling.ambient",),
     reads=(AMBIENT, AIR, SUPPLY, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),

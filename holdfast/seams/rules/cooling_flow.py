@@ -104,7 +104,7 @@ def _candidate(scene: Scene, cdu: Subject, kind: str, signal: str) -> CauseCandi
 
 SEAM = Seam(
     name="cooling.flow",
-    asks="Does a coolant unit deliver less, or warmer, than before to the racks whose GPUs get hot?",
+    asks="Does a coolant unit deliver less coolant, or warmer coolant, to the racks whose GPUs get hot?",
     kinds=("cooling.flow_low", "cooling.supply_warm"),
     reads=(FLOW, SUPPLY, RETURN, PRESSURE, RACK_FLOW, INLET, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),

@@ -1,4 +1,4 @@
-"""Does a pump hunt or cavitate? Its speed, pressure or flow swings to both sides of what is usual."""
+"""Does a pump oscillate or cavitate? Its speed, pressure or flow swings to both sides of what is usual."""
 
 from collections.abc import Iterator
 
@@ -83,7 +83,7 @@ def _reversals(values: Values, center: Values, edge: Values, columns: int) -> bo
 
 SEAM = Seam(
     name="cooling.pump",
-    asks="Does a pump hunt or cavitate, so that flow swings and GPUs warm and cool with it?",
+    asks="Does a pump oscillate or cavitate, so that flow and GPU temperatures swing with it?",
     kinds=("cooling.pump_oscillation",),
     reads=(*SIGNALS, "gpu_temperature_celsius"),
     domains=("cooling", "accelerators"),

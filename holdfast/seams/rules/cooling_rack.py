@@ -152,7 +152,7 @@ def _hot_racks(scene: Scene) -> set[Subject]:
 
 SEAM = Seam(
     name="cooling.rack",
-    asks="Is the loop of one rack blocked, while its unit and the neighbouring racks are normal?",
+    asks="Is the loop of one rack blocked, while its coolant unit and the neighbouring racks are normal?",
     kinds=("cooling.rack_blocked",),
     reads=(FLOW, UNIT_FLOW, FAN, PRESSURE, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),

@@ -61,7 +61,7 @@ def _others(bad: dict[Subject, Symptom], seen: set[Subject], mine: set[Subject])
 
 SEAM = Seam(
     name="fabric.rail",
-    asks="Is one rail bad: the same port of every node, while their other ports are normal?",
+    asks="Is one rail bad: the same port of every node, while the other ports are normal?",
     kinds=("fabric.rail",),
     reads=(WAIT, ABLE, "job_collective_seconds"),
     domains=("fabric", "runtime"),

@@ -118,7 +118,7 @@ def _brake_events(scene: Scene) -> dict[Subject, Symptom]:
 
 SEAM = Seam(
     name="power.limit",
-    asks="Does a power limit or the brake hold back all GPUs behind one rack or feed?",
+    asks="Does a power limit or the power brake slow all GPUs behind one rack or feed?",
     kinds=("power.cap", "power.brake"),
     reads=(LIMIT, *REPORTED_LIMITS, HEALTHY, "gpu_clock_event_reasons", "gpu_temperature_celsius", "job_step_seconds"),
     domains=("power", "accelerators", "runtime"),

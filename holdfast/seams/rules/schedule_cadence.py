@@ -86,7 +86,7 @@ def _lost(interval: float, takes: float, mtbf: float) -> float:
 
 SEAM = Seam(
     name="schedule.cadence",
-    asks="Does a job save too rarely or too often for how long a checkpoint takes and how often the job dies?",
+    asks="Does a job save too rarely or too often, given its checkpoint time and its failure rate?",
     kinds=("schedule.cadence_long", "schedule.cadence_short"),
     reads=(INTERVAL, TAKES),
     domains=("runtime", "schedule"),

@@ -51,7 +51,7 @@ def _judge(scene: Scene, job: Subject, since: float, until: float, *, back: bool
 
 SEAM = Seam(
     name="schedule.recovery",
-    asks="Does a job take much longer than usual to come back from a failure?",
+    asks="Does a job take much longer than usual to recover from a failure?",
     kinds=("schedule.slow_recovery",),
     reads=(USUAL,),
     domains=("runtime", "schedule"),

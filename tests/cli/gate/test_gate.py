@@ -357,6 +357,16 @@ def test_where_a_test_is_asked_for_one_pass_admits_one_start(tmp_path: Path) -> 
     assert "untested" in str(output["reason"])
 
 
+def test_a_shell_can_start_work_on_a_degraded_node(tmp_path: Path) -> None:
+    (tmp_path / "verdict.tested").write_text("passed\n")
+    assert ask(tmp_path, verdict("degraded"))[0] == 1
+    code, output = ask(tmp_path, verdict("degraded"), "--take", "--accept-degraded")
+    assert (code, output["exit_code"], output["allowed"], output["health"]) == (0, 0, True, "degraded")
+    assert ask(tmp_path, verdict("degraded"), "--take", "--accept-degraded")[0] == 2  # the pass is used up
+    assert ask(tmp_path, verdict("fail"), "--accept-degraded")[0] == 2
+    assert ask(tmp_path, {}, "--accept-degraded")[0] == 3
+
+
 def test_a_sick_node_does_not_use_up_a_pass(tmp_path: Path) -> None:
     (tmp_path / "verdict.tested").write_text("passed\n")
     assert ask(tmp_path, verdict("fail"), "--take")[0] == 2

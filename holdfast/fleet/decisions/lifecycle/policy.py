@@ -44,7 +44,7 @@ class Policy:
     dry_run: bool = True
     """Actions are printed and recorded, not carried out, until an operator switches them on."""
     suite: str = "1"
-    """Version of the full suite. A node tested by another version counts as untested."""
+    """Version of the full suite, a string. A pass counts only if `[agent] suite` of the node is the same."""
     suite_seconds: float = 3600.0
     """A test without a result within this time is unknown and requested again. The agent's own limit is shorter."""
     reset_seconds: float = 3600.0
@@ -58,7 +58,7 @@ class Policy:
     checkpoint_seconds: float = 600.0
     """With drain = "checkpoint": time for a checkpoint before running work is evicted."""
     repair_steps: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
-    """Repair steps, one after another while the same cause comes back."""
+    """Repair steps, one after another while the same cause comes back. A step without a back end fails at once."""
     automatic_repair_steps: int = 2
     """After this many repair steps for the same cause an operator decides."""
     inconclusive_tests: int = 3
