@@ -149,12 +149,17 @@ def _default(value: Any) -> str:
 
 
 LIFECYCLE = """One table maps a node's stage and an event to the next stage and the actions
-(`holdfast/fleet/decisions/lifecycle/table.py`). A pair that is not in the table changes nothing. Some rows also
-depend on the node's history: a test that began before the last workload ended does not count, a shared node is
-cleaned when its last job ends, each repair step has its own action, and repeated degradation is a failure.
-Repair steps that cannot help are skipped: a GPU that left the bus (Xid 79) and a failed port begin with the reboot,
-a power cable that is not plugged in (Xid 54) waits for an operator. The
-safeguards over the whole fleet come before the table: [controller.md](controller.md#safeguards-before-a-quarantine).
+(`holdfast/fleet/decisions/lifecycle/table.py`). A pair that is not in the table changes nothing. A check
+that fails during a full test fails the test (`test_failed`). Some rows also depend on the node's history:
+
+- A test that began before the last workload ended does not count.
+- A shared node is cleaned when its last job ends.
+- Each repair step has its own action. Steps that cannot help are skipped: a GPU that left the bus (Xid 79) and a failed
+  port begin with the reboot; a power cable that is not plugged in (Xid 54) waits for an operator.
+- A node that is degraded repeatedly counts as failed (`degraded_repeats`).
+
+The safeguards over the whole fleet come before the table:
+[controller.md](controller.md#safeguards-before-a-quarantine).
 """
 
 FORMATS = """`holdfast check --from FILE` evaluates a file with the same checks, limits and exit codes as

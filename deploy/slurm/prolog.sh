@@ -33,7 +33,7 @@ rm -f "$refused"
 
 drain_with() {
     case "$(scontrol show node "$SLURMD_NODENAME")" in
-        *DRAIN*) ;; # keep the drain note of another user
+        *DRAIN*) ;; # keep the reason of another user
         *) scontrol update nodename="$SLURMD_NODENAME" state=drain reason="holdfast: gate: $1" ;;
     esac
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Marks this node as untested, so that no job starts before a test: deletes the mark of the last test and drains the
-# node with our note.
-# The controller sees the note, requests a test, and removes the drain. usage: untested.sh WHY
+# node with our reason.
+# The controller sees the reason, requests a test, and removes the drain. usage: untested.sh WHY
 
 here=${0%/*}
 # shellcheck source=/dev/null
@@ -30,7 +30,7 @@ state=$(printf '%s\n' "$shown" | sed -n 's/^ *State=\([^ ]*\).*/\1/p')
 note=$(printf '%s\n' "$shown" | sed -n 's/^ *Reason=//p')
 [ -n "$state" ] || not_drained "scontrol did not print its state"
 
-# A longer note than ours, or a note of another user, stays, and so does its drain.
+# A longer reason than ours, or a reason of another user, stays, and so does its drain.
 case "$note" in
     "holdfast: untested"*) ;;
     "Not responding"* | "Node unexpectedly rebooted"*) case "$state" in *DRAIN*) exit 0 ;; esac ;;

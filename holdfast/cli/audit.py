@@ -20,7 +20,7 @@ def audit(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """List every request, enrolment, token and refusal, oldest first. Needs an admin's token."""
+    """List who changed what, enrolments, tokens and refused requests, oldest first. Needs an admin's token."""
     client = connect(url, token)
     found = client.get("/v1/audit", since=time.time() - PlanInputs().duration("since", since), limit=limit)
     if as_json:

@@ -157,7 +157,7 @@ def mute(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Send no notifications for a time."""
+    """Silence an item: send no notifications for a time."""
     hours = PlanInputs().duration("--for", for_) / 3600
     _act(url, token, as_json, item, action="mute", hours=hours, comment=comment)
 

@@ -159,7 +159,7 @@ def history(
 def quarantine(
     names: Names, reason: Reason, force: Force = False, url: Url = "", token: Token = "", as_json: AsJson = False
 ) -> None:
-    """Take nodes out of service; running jobs finish first."""
+    """Take nodes out of service for repair; running jobs finish first."""
     _request(connect(url, token), "quarantine", names, reason, as_json, force=force)
 
 
@@ -179,7 +179,7 @@ def retest(names: Names, reason: Reason, url: Url = "", token: Token = "", as_js
 def remove(
     names: Names, reason: Reason, force: Force = False, url: Url = "", token: Token = "", as_json: AsJson = False
 ) -> None:
-    """Take nodes out of the fleet until they are released."""
+    """Take nodes out of the fleet for good: no repair steps, and no spare replaces them. `release` brings them back."""
     _request(connect(url, token), "remove", names, reason, as_json, force=force)
 
 

@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True)
 @app.command()
 def check(
     file: Annotated[str, typer.Argument(help="A policy file.", metavar="FILE")],
-    config: Annotated[str, typer.Option(help="The controller's configuration; its nodes say which pools exist.")] = "",
+    config: Annotated[str, typer.Option(help="The controller's configuration; its store knows the pools.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Check a policy file. An error names the line, the key and what was expected. Pools without a node are named."""

@@ -31,7 +31,9 @@ def run(
     folder: Annotated[Path, typer.Option(help="Logs of attempts and the state of the run.")] = Path("holdfast-run"),
     node: str = typer.Option("", help="Name of this machine; default: Slurm's node name, or the short host name."),
     same_cause: int = typer.Option(3, min=1, help="Stop after this many attempts without progress for one cause."),
-    hang_factor: float = typer.Option(5.0, min=1.0, help="Silence of N times the longest gap so far is a hang."),
+    hang_factor: float = typer.Option(
+        5.0, min=1.0, help="N times the longest gap so far without progress: a suspected hang."
+    ),
     hang_floor_seconds: float = typer.Option(60.0, min=0.1, help="Shortest silence that is a hang."),
     grace_seconds: float = typer.Option(10.0, min=0.0, help="Time between SIGTERM and SIGKILL."),
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
@@ -39,7 +41,9 @@ def run(
     kernel_log: str = typer.Option("/dev/kmsg", help="File with kernel messages."),
     verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="Verdicts of this node's agent, if one runs."),
     tune_nccl: bool = typer.Option(False, help="Set NCCL variables for longer outages, where the job sets none."),
-    nodes: int = typer.Option(0, min=0, help="One supervisor per node: nodes that take part; others are spares."),
+    nodes: int = typer.Option(
+        0, min=0, help="Nodes of the job, one supervisor on each; further nodes are spares. 0: this node only."
+    ),
     min_nodes: int = typer.Option(
         0, min=0, help="Continue with this many when no spare is left.", show_default="--nodes"
     ),
@@ -57,9 +61,9 @@ def run(
     """
     from holdfast.catalog.nccl_tuning import environment
     from holdfast.supervisor.decide import Budget
-    from holdfast.supervisor.memory import Busy
     from holdfast.supervisor.nodes.rendezvous import LeaderLost
     from holdfast.supervisor.options import RunOptions
+    from holdfast.supervisor.run_record import Busy
 
     options = RunOptions(
         command=tuple(command), node=node or _this_node(), folder=folder,

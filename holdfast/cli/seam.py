@@ -30,7 +30,7 @@ Zone = Annotated[str, typer.Option("--zone", help="The time zone of Slurm's time
 
 @app.command("list")
 def list_seams(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """List every seam with its question, and every facility source with what it cannot read."""
+    """List the root-cause rules and their questions, and the facility sources and what they cannot read."""
     found = connect(url, token).get("/v1/seams")
     if as_json:
         typer.echo(json.dumps(found))

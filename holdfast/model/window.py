@@ -60,7 +60,7 @@ def increase(runs: Sequence[Run]) -> float:
 
 
 def minutes_where(runs: Sequence[Run], mask: int) -> tuple[int, int]:
-    """(minutes with any bit of the mask set, minutes seen): one bad sample marks its minute, as operators count."""
+    """(minutes with any bit of the mask set, minutes seen): a minute counts if any of its samples is bad."""
     seen: set[int] = set()
     hit: set[int] = set()
     for run in runs:

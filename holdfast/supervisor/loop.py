@@ -16,10 +16,10 @@ from holdfast.supervisor.attempt import Attempt, Decision
 from holdfast.supervisor.decide import decide, lost_node_evidence, shell_code, without_leader, without_lost_nodes
 from holdfast.supervisor.evidence import outliers
 from holdfast.supervisor.here import Here
-from holdfast.supervisor.memory import RunMemory, RunRecord
 from holdfast.supervisor.nodes.rendezvous import FollowerRendezvous, Rendezvous
 from holdfast.supervisor.nodes.report import AttemptPlan, AttemptReport
 from holdfast.supervisor.options import RunOptions
+from holdfast.supervisor.run_record import RunMemory, RunRecord
 
 Notify = Callable[[str], None]
 
@@ -33,10 +33,10 @@ class FleetClient(Protocol):
     def evidence(self, nodes: Sequence[str], since: float) -> list[Evidence]:
         """Evidence that the agents of these nodes reported since then."""
 
-    def blame(self, nodes: Sequence[str], reason: str) -> None:
+    def report_failed_nodes(self, nodes: Sequence[str], reason: str) -> None:
         """Reports nodes that ended an attempt. Nothing should run there until they are repaired."""
 
-    def doubt(self, nodes: Sequence[str], reason: str) -> None:
+    def request_test(self, nodes: Sequence[str], reason: str) -> None:
         """Reports nodes that disappeared without an error. They should be tested before anything runs there."""
 
 
@@ -47,10 +47,10 @@ class NoFleet:
     def evidence(self, nodes: Sequence[str], since: float) -> list[Evidence]:
         return []
 
-    def blame(self, nodes: Sequence[str], reason: str) -> None:
+    def report_failed_nodes(self, nodes: Sequence[str], reason: str) -> None:
         pass
 
-    def doubt(self, nodes: Sequence[str], reason: str) -> None:
+    def request_test(self, nodes: Sequence[str], reason: str) -> None:
         pass
 
 
@@ -126,9 +126,9 @@ class Supervisor:
         reason = f"a supervised job: {decision.reason}" + "".join(f"; {line}" for line in decision.evidence[:1])
         blamed = [name for name in decision.exclude if name not in lost]
         if blamed:
-            self._fleet.blame(blamed, reason)
+            self._fleet.report_failed_nodes(blamed, reason)
         if lost:
-            self._fleet.doubt(lost, reason)
+            self._fleet.request_test(lost, reason)
 
     def _diagnose(
         self, reports: Sequence[AttemptReport], lost: Sequence[str], from_fleet: Sequence[Evidence]

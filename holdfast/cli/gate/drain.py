@@ -1,7 +1,7 @@
 """Drains a Slurm node with our own reason before the gate refuses. Loaded only when it refuses.
 
-Slurm drains a node whose prolog fails and notes "Prolog error", unless the node is already drained: so we drain first.
-This code never overwrites another's note and never resumes a node.
+Slurm drains a node whose prolog fails, with the reason "Prolog error", unless it is already drained: so we drain first.
+This code never overwrites another's reason and never resumes a node.
 """
 
 import os
@@ -36,7 +36,7 @@ def drain(node: str, reason: str) -> str:
         scontrol = _find("scontrol", os.environ.get("PATH", ""))
         state, found = read_node(_ask(scontrol, "show", "node", node))
         if out_of_service(state) and found:
-            whose = "by us" if ours(found) else "with a note that is not ours, which stays"
+            whose = "by us" if ours(found) else "with a reason that is not ours, which stays"
             return f"{node} is already out of service {whose}: {found}"
         words = note("", reason)
         _ask(scontrol, "update", f"nodename={node}", "state=drain", f"reason={words}")
@@ -46,7 +46,7 @@ def drain(node: str, reason: str) -> str:
 
 
 def read_node(shown: str) -> tuple[str, str]:
-    """State and note from `scontrol show node`."""
+    """State and reason from `scontrol show node`."""
     state = re.search(r"\bState=(\S+)", shown)
     reason = re.search(r"^\s*Reason=(.*)$", shown, re.MULTILINE)
     if state is None:

@@ -10,7 +10,7 @@ Can work start on this node? Answers from the agent's verdict file and never pro
 Exit codes: 0 pass (work may start), 1 degraded (work may start), 2 fail, 3 unknown, 64 bad usage.
 
   --max-age SECONDS          an older verdict is unknown (default 120)
-  --on-unknown allow|refuse  allow: an unknown exits 0 with a note on stderr (default refuse: 3)
+  --on-unknown allow|refuse  allow: an unknown exits 0 and says so on stderr (default refuse: 3)
   --file FILE                the verdict file (default /run/holdfast/verdict.json)
   --config FILE              the agent's configuration, if it sets another verdict file or node (some ms slower)
   --node NAME                this node's name, if it differs from the host name (in a container)

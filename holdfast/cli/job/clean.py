@@ -23,7 +23,7 @@ def clean(
     wait_seconds: Annotated[float, typer.Option(help="Wait this long while a keeper writes to storage.")] = 120.0,
     as_json: AsJson = False,
 ) -> None:
-    """List checkpoint keepers, files and unfinished writes that ended jobs left on this node; with --end, remove them.
+    """Show what ended jobs left on this node. With --end, remove it: checkpoint keepers, files, unfinished writes.
 
     A keeper writes what it holds to storage before it ends. A keeper that a rank uses is never ended.
     """

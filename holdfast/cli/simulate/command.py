@@ -49,7 +49,7 @@ def simulate(
     plot: Plot = "",
     as_json: AsJson = False,
 ) -> None:
-    """Simulate months of a fleet in seconds: failures, repairs, spares, checkpoints and jobs per device."""
+    """Simulate months of a fleet in seconds, device by device: failures, repairs, spares, checkpoints and jobs."""
     from holdfast.economics.studies.study import Study, StudyOptions
 
     options = StudyOptions(

@@ -3,7 +3,7 @@
 from holdfast.economics.simulation.rules import FleetGuard
 from holdfast.fleet.decisions import breaker as fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.decisions.lifecycle.recall import POOL, Recall
+from holdfast.fleet.decisions.lifecycle.step_cache import POOL, Recall
 from holdfast.model.lifecycle import NodeState
 
 

@@ -72,7 +72,7 @@ def admission(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Adm
 
 
 def _superseded(action: Action, life: NodeState) -> bool:
-    """Whether a cordon waited for the scheduler while its node left service. Its note would now hide the real cause."""
+    """Whether a cordon waited for the scheduler while its node left service. Its reason would hide the real cause."""
     left = max(life.since if life.stage is Stage.DRAINING else 0.0, *(one.at for one in life.offences[-1:]), 0.0)
     return action.verb is Verb.CORDON and life.stage in OUT_OF_SERVICE and action.at < left
 

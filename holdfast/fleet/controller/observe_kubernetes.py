@@ -120,13 +120,13 @@ class KubernetesMemory:
         due = self.reconciler.due(snapshot, transaction.fleet.nodes, transaction.now, transaction.fleet.policy)
         # A dry run carries nothing out, so all marks would be missing forever.
         due = [action for action in due if not transaction.fleet.dry_run(action.node)]
-        # A cordon of a node that takes work would be abandoned, so it is carried out here.
+        # The action queue drops a cordon of a node whose stage takes work, so these cordons are carried out here.
         ahead = [a for a in due if a.verb is Verb.CORDON and transaction.fleet.nodes[a.node].takes_work]
         transaction.decide([_reminded(transaction, action) for action in due if action not in ahead])
         return ahead
 
     def _changed_jobs(self, snapshot: Snapshot, now: float) -> list[Job]:
-        """Changed pods that request GPUs. A pod that is gone was deleted; it ended by now at the latest."""
+        """Changed pods that request GPUs. A pod that is missing was deleted; its end is set to now."""
         current = {pod.uid: pod.job for pod in snapshot.pods if pod.is_gpu_work}
         gone = [job for uid, job in self.jobs.items() if uid not in current and job.state.holds_nodes]
         changed = [job for uid, job in current.items() if self.jobs.get(uid) != job]

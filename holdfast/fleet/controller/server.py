@@ -196,7 +196,7 @@ class _Process:
             "actor": actor.run,
             "stream": partial(standby.show_fleet, board),
             "standby": partial(standby.read_while_another_leads, board, store),
-            "retention": partial(standby.forget_the_old, writer, base.retain_days),
+            "retention": partial(standby.delete_expired, writer, base.retain_days),
             "own-health": partial(report_components, board.components, writer),
             "home": service.home.run,
             "inbox history": service.inbox_history.run,

@@ -1,4 +1,4 @@
-"""Background loops: live stream, board of a standby, retention."""
+"""Background loops: the live stream, what a standby answers reads from, and deletion of expired rows."""
 
 import asyncio
 import logging
@@ -93,7 +93,7 @@ class FleetCopy:
         }
 
 
-async def forget_the_old(writer: Writer, days: float) -> None:
+async def delete_expired(writer: Writer, days: float) -> None:
     """Deletes old history in small parts, between other batches."""
     while True:
         await asyncio.sleep(FORGET_SECONDS)

@@ -1,4 +1,4 @@
-"""Values of amd-smi and rocm-smi that no check reads: ECC by block, bad pages, a narrow PCIe link."""
+"""Problems in output of amd-smi and rocm-smi that no check covers: ECC by block, bad pages, a narrow PCIe link."""
 
 import re
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ _TEXTS = ("log", "textPayload", "MESSAGE", "message", "msg")
 _STACKS = ("exc_info", "exception", "stack_trace", "stacktrace")  # keys of tracebacks
 _MOMENTS = ("time", "timestamp", "ts", "@timestamp")
 _HOSTS = ("_HOSTNAME", "hostname", "host", "node", "pod_name", "pod")
-_ERRORS = ("error", "detail")  # a server's answer in place of a result
+_ERRORS = ("error", "detail")  # an error that a server returned instead of a result
 _LEVELS = ("level", "lvl", "levelname")
 _REASONS = ("error", "err")  # the reason, if the message only names the attempt
 _PAIR = re.compile(rb'"(\w{1,20})":\s?"((?:[^"\\]|\\.){1,2000})"')
@@ -46,7 +46,7 @@ def opened(raw: bytes) -> Inside | None:
 
 
 def _cut(raw: bytes) -> Inside | None:
-    """What a line says that was cut before its end, where a program logged it: with a time or a level."""
+    """The text of a truncated JSON line, if it has a time or a level, as only log lines have."""
     if raw.rstrip().endswith(b"}"):
         return None
     found: dict[str, str] = {}

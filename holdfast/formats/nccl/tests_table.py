@@ -1,7 +1,7 @@
 """Rows of the nccl-tests table, with any prefix and any set of columns.
 
-The head names the columns. If it is missing, the number of columns decides. The out-of-place results are one half of a
-row, the in-place results the other.
+The header row names the columns. If it is missing, the number of columns decides. One half of a
+row has the out-of-place results, the other the in-place results.
 """
 
 import re
@@ -83,8 +83,8 @@ def _halves(columns: Sequence[str], words: Sequence[str]) -> list[Half]:
 
 
 def _guessed(words: Sequence[str]) -> Sequence[str]:
-    """Columns without a head: a reduction is a word, and an odd number of figures includes a root; the rest is one
-    half or two."""
+    """Guesses the columns of a table without a header row: a leading word is `redop`, an odd number of values has
+    `root`, and the rest is one or two groups of results."""
     front = ["redop"] if words[0].isalpha() else []
     if (len(words) - len(front)) % 2:
         front.append("root")

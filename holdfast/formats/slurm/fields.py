@@ -6,7 +6,7 @@ The module imports little, because the gate loads it before it refuses a job.
 import re
 from datetime import UTC, datetime
 
-PREFIX = "holdfast:"  # prefix of all our notes on nodes; notes without it belong to others and stay
+PREFIX = "holdfast:"  # prefix of all our reasons of drains; reasons without it belong to others and stay
 LONGEST_NOTE = 200  # characters; operators read sinfo -R
 UNTESTED = "untested"  # reasons of scripts on the node: it was used, or its slurmd started
 TO_BE_TESTED = f"{UNTESTED} by the controller"  # reasons of the controller: no sign that the node was used

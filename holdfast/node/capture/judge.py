@@ -21,7 +21,7 @@ from holdfast.node.agent.node import Node, Question
 from holdfast.node.checks.gpu.temperature import NO_LIMIT
 
 REPORT = "file.report"
-HISTORY_SECONDS = 20 * 3600.0  # a file is evaluated as of its end: older events get this age
+HISTORY_SECONDS = 20 * 3600.0  # events are dated back from the end of the file, at most this far
 GPU_MODEL = "gpu_model"
 SOMETIME = 1.0e9
 _AGE = re.compile(rf"^(?:0|{HISTORY_SECONDS:.0f}) s ago: ")

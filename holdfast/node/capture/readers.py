@@ -32,7 +32,7 @@ from holdfast.formats.pci import lspci
 from holdfast.formats.slurm import any_output as slurm
 from holdfast.formats.slurm import others as slurm_others
 from holdfast.formats.tool_output import NODE, ToolOutput
-from holdfast.node.capture import glue, sysfs_tree, wrapping
+from holdfast.node.capture import combined_readers, sysfs_tree, wrapping
 from holdfast.node.capture.plain_text import (
     LONGEST_LINE,
     blocks,
@@ -84,9 +84,9 @@ FORMATS = (
         "kernel log",
         "dmesg, /dev/kmsg, syslog, journalctl (short, json), nvidia-bug-report.log.gz",
         "Xid, SXid, AER, RAS, OOM, driver and disk events",
-        glue.kernel,
+        combined_readers.kernel,
     ),
-    FileFormat("lspci", "-vvv", "PCIe link width and speed, AER status", glue.kernel),
+    FileFormat("lspci", "-vvv", "PCIe link width and speed, AER status", combined_readers.kernel),
     FileFormat("lspci excerpt", "LnkCap and LnkSta alone", "a narrow link", lspci.read_excerpt, alone=True),
     FileFormat("AER counters", "one aer_dev_* file", "fatal and non-fatal PCIe errors", sysfs_text.read_aer),
     FileFormat(
@@ -95,13 +95,15 @@ FORMATS = (
         "RDMA ports, their transport counters, memory errors",
         sysfs_tree.of_text,
     ),
-    FileFormat("dcgmi diag", "DCGM 2 to 4, table and JSON", "every result", glue.diagnostic),
+    FileFormat("dcgmi diag", "DCGM 2 to 4, table and JSON", "every result", combined_readers.diagnostic),
     FileFormat("dcgmi health", "-c, table and JSON", "every failure and warning", dcgmi.read_health),
     FileFormat("dcgmi nvlink", "-s and -e", "NVLink lanes and errors", dcgmi.read_nvlink),
     FileFormat("dcgmi discovery", "-l", "that GPUs are found", dcgmi_listing.read_discovery),
     FileFormat("dcgmi dmon", "short column names", "temperature, power", dcgmi_listing.read_dmon),
     FileFormat("dcgmi failure", "no host engine", "that nothing is known", dcgmi.read_no_engine, alone=True),
-    FileFormat("dcgm-exporter", "Prometheus text, 2.x to 4.x", "the GPU checks of its fields", glue.exporter),
+    FileFormat(
+        "dcgm-exporter", "Prometheus text, 2.x to 4.x", "the GPU checks of its fields", combined_readers.exporter
+    ),
     FileFormat(
         "amd-smi",
         "metric, static, bad-pages: JSON and text, ROCm 6 and 7",
@@ -171,7 +173,12 @@ FORMATS = (
     FileFormat("perfquery", "infiniband-diags", "physical error counters", links.read_counters),
     FileFormat("ibportstate", "ibportstate and smpquery portinfo", "port state, width and speed", links.read_port_info),
     FileFormat("ibswinfo", "ibswinfo 0.5 and later", "power supplies, fans, temperature", links.read_switch),
-    FileFormat("ibnetdiscover", "with and without -p", "recognised: `probe run --topology` uses it", glue.subnet_map),
+    FileFormat(
+        "ibnetdiscover",
+        "with and without -p",
+        "recognised: `probe run --topology` uses it",
+        combined_readers.subnet_map,
+    ),
     FileFormat("ethtool -S", "mlx5, bnxt_en, ice, i40e, ena", "physical errors, discards, link downs", ethtool.read),
     FileFormat("ethtool -m", "SFF-8472, SFF-8636, CMIS; text and JSON", "alarms and warnings", transceiver.read_module),
     FileFormat("ethtool", "without options", "whether there is a link", transceiver.read_link),
@@ -182,7 +189,7 @@ FORMATS = (
     FileFormat("Redfish", "any resource as JSON", "health of every part, log entries", redfish.read),
     FileFormat("nvme smart-log", "text and JSON", "critical warning, spare, media errors, wear", disks.read),
     FileFormat("smartctl", "text and JSON", "health, sectors, the NVMe facts", disks.read),
-    FileFormat("nccl-tests", "NCCL and RCCL, text and JSON", "wrong results", glue.collectives),
+    FileFormat("nccl-tests", "NCCL and RCCL, text and JSON", "wrong results", combined_readers.collectives),
     FileFormat("perftest", "ib_write_bw and its siblings", "recognised; that it did not fail", benchmarks.read),
     FileFormat("OSU benchmarks", "5 to 7", "recognised; that it did not fail", benchmarks.read),
     FileFormat("gpu-burn", "any", "a GPU with wrong results, or that stopped", benchmarks.read),

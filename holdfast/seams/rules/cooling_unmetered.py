@@ -26,7 +26,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
     for place in sorted(above, key=lambda up: len(scene.down(up, ("cools",)))):
         if _exactly(scene, place) and not any(place in scene.seen(meter) for meter in METERS[kind(place)]):
             yield _inferred(scene, place)
-            return  # larger groups contain this one
+            return  # the smallest matching place is named; larger ones contain it
 
 
 def _exactly(scene: Scene, place: Subject) -> bool:

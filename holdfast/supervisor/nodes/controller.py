@@ -42,10 +42,10 @@ class ControllerFleet:
             found += fleet_evidence.of_history(node, entries[::-1])
         return found
 
-    def blame(self, nodes: Sequence[str], reason: str) -> None:
+    def report_failed_nodes(self, nodes: Sequence[str], reason: str) -> None:
         self._post("quarantine", nodes, reason)
 
-    def doubt(self, nodes: Sequence[str], reason: str) -> None:
+    def request_test(self, nodes: Sequence[str], reason: str) -> None:
         self._post("retest", nodes, reason)
 
     def _post(self, verb: str, nodes: Sequence[str], reason: str) -> None:

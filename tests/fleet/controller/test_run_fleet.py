@@ -34,7 +34,7 @@ def test_who_is_to_blame_leaves_service_and_is_unfit_from_then_on(controller: Co
     message: list[str] = []
     fleet = ControllerFleet(Client(controller.url, controller.admin), message.append)
     assert "f1" not in fleet.unfit()
-    fleet.blame(["f1", "nobody"], "gpu.fell_off_bus")
+    fleet.report_failed_nodes(["f1", "nobody"], "gpu.fell_off_bus")
     controller.reaches("f1", "quarantined")
     assert "gpu.fell_off_bus" in fleet.unfit()["f1"]
     assert "f2" not in fleet.unfit()
@@ -46,7 +46,7 @@ def test_without_a_controller_the_run_goes_on() -> None:
     fleet = ControllerFleet(Client("http://127.0.0.1:9", ""), message.append)
     assert fleet.unfit() == {}
     assert fleet.evidence(["n1"], 0.0) == []
-    fleet.doubt(["n1"], "lost")
+    fleet.request_test(["n1"], "lost")
     assert len(message) == 3
 
 
@@ -73,7 +73,9 @@ def test_a_node_that_is_out_of_service_is_replaced_by_a_spare(controller: Contro
         controller.ready_node(name)
     store = f"127.0.0.1:{20000 + os.getpid() % 9000 + 200}"
     program = "import os; print('step', 1, 'loss 1.0', flush=True)"
-    ControllerFleet(Client(controller.url, controller.admin), [].append).blame(["s2"], "an operator's doubt")
+    ControllerFleet(Client(controller.url, controller.admin), [].append).report_failed_nodes(
+        ["s2"], "an operator's doubt"
+    )
     controller.reaches("s2", "quarantined")
     jobs = {}
     for name in ("s2", "s3", "s1"):  # the leader last, so that the others wait for its store and join together

@@ -56,7 +56,7 @@ def test_a_drain_made_before_ours_is_never_touched(site: Site, note: str) -> Non
     slurm.update(node, "drain", note)
     cause = f"gpu.before{len(note)}"  # another one each time: the same again would climb the ladder
     agent.verdict(cause, "fail", "Xid 79 on GPU 3")
-    assert "whose note stays" in ended(site.controller, node, "drain")["detail"]
+    assert "whose reason stays" in ended(site.controller, node, "drain")["detail"]
     agent.verdict(cause, "pass")
     agent.pass_test()
     assert "not by us" in ended(site.controller, node, "uncordon")["detail"]

@@ -117,7 +117,7 @@ class WithAScheduler(RuleBasedStateMachine):
             return
         assert name not in self.repairing, "the scheduler has the node under repair to give"
         if not self.prolog(name):
-            machine.drained, machine.ours = True, True  # the gate drains with our note before it refuses
+            machine.drained, machine.ours = True, True  # the gate drains with our reason before it refuses
             return
         state = self.fleet.nodes[name]
         assert not machine.fails, state

@@ -1,6 +1,6 @@
 """Slurm back end: drains with our own reason, lifts only our own drains, sets node weight, requeues a job.
 
-A note without our prefix, and its drain, belong to another owner. Slurm has no compare-and-set, so we read the node
+A reason without our prefix, and its drain, belong to another owner. Slurm has no compare-and-set, so we read the node
 right before each change and again after it.
 """
 
@@ -21,7 +21,7 @@ from holdfast.model.node_status import NodeStatus
 from holdfast.runtime import clock
 from holdfast.runtime.errors import NoAnswer
 
-# Slurm's own notes on a node that it lost. We replace them: our note gives the cause and keeps the node out on return.
+# Slurm's own reasons for a node that it lost. We replace them: ours gives the cause and keeps the node out on return.
 _LOST = ("Not responding", "Node unexpectedly rebooted")
 
 
@@ -150,14 +150,14 @@ class Slurm:
         untested = action.verb is Verb.CORDON and not action.cause
         note = slurm.note(slurm.TO_BE_TESTED if untested else action.cause, action.reason)
         if node.drained and not node.ours:
-            return nothing_to_do(f"{node.name} is already drained by {_whose(node)}, whose note stays: {node.reason}")
+            return nothing_to_do(f"{node.name} is already drained by {_whose(node)}, whose reason stays: {node.reason}")
         if node.drained and (node.reason == note or (untested and node.untested)):
-            # A script on the node drained it first. Its note stays, because a test must be newer than the note.
-            return nothing_to_do(f"{node.name} is already drained with the note: {node.reason}")
+            # A script on the node drained it first. Its reason stays, because a test must be newer than it.
+            return nothing_to_do(f"{node.name} is already drained with the reason: {node.reason}")
         if action.tested_at is not None and self._marked_since(node, action):
             return nothing_to_do(f"{node.name} was marked after its test began, and that stays: {node.reason}")
         if node.down and node.reason and not node.ours and not node.reason.startswith(_LOST):
-            return nothing_to_do(f"{node.name} is down by {_whose(node)}, whose note stays: {node.reason}")
+            return nothing_to_do(f"{node.name} is down by {_whose(node)}, whose reason stays: {node.reason}")
         if dry_run:
             return would(f"drain {node.name}: {_shown(_update(node, state='drain', reason=note))}")
         self._commands.ask(*_update(node, state="drain", reason=note))
@@ -167,13 +167,13 @@ class Slurm:
         if not after.ours:
             return nothing_to_do(f"{node.name} was drained at the same time by {_whose(after)}: {after.reason}")
         jobs = "; running jobs finish first" if after.busy else ""
-        return done(f"drained {node.name} with the note: {note}{jobs}")
+        return done(f"drained {node.name} with the reason: {note}{jobs}")
 
     def _uncordon(self, action: Action, node: SlurmNode, dry_run: bool) -> ActionOutcome:
         if not node.drained:
             return nothing_to_do(f"{node.name} is not drained: {_words(node)}")
         if not node.ours:
-            return refused(f"{node.name} was drained by {_whose(node)}, not by us: {node.reason or 'no note'}")
+            return refused(f"{node.name} was drained by {_whose(node)}, not by us: {node.reason or 'no reason'}")
         if node.down:
             return refused(
                 f"{node.name} is {_words(node)}: that is not ours to lift, so our drain stays until it is back"

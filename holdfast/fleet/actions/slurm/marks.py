@@ -1,6 +1,6 @@
 """Remembers when a script's mark on a node was first seen, on our clock. A test covers marks seen before it began.
 
-Slurm gives the time of a note in whole seconds of its own clock. So marks are distinguished by their text, and each
+Slurm gives the time of a reason in whole seconds of its own clock. So marks are distinguished by their text, and each
 counts from our first sight, which is never too early. Only marks from before this controller's first read use
 Slurm's time.
 """

@@ -54,7 +54,7 @@ class Policy:
     drain: OnDrain = OnDrain.FINISH
     """Running work on a node to be drained: finish, checkpoint or evict. Slurm lets it finish in any case."""
     drain_seconds: float = 86_400.0
-    """A node that drains for longer is an incident. With drain = "finish" its work is evicted then."""
+    """If a drain takes longer, an incident opens. With drain = "finish" its work is evicted then."""
     checkpoint_seconds: float = 600.0
     """With drain = "checkpoint": time for a checkpoint before running work is evicted."""
     repair_steps: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
@@ -68,7 +68,7 @@ class Policy:
     breaker_nodes: int = 8
     """The same as a number of nodes. The smaller of the two applies, but at least one node."""
     shared_nodes: int = 4
-    """If at least this many nodes behind one parent fail together, the incident is the parent's."""
+    """If at least this many nodes behind one parent fail together, one incident opens on the parent."""
     shared_seconds: float = 120.0
     """Failures within this time count as together. The shared cause ends when fewer fail for this long."""
     shared_share: float = 0.5
@@ -79,11 +79,12 @@ class Policy:
     shared_wait_seconds: float = 60.0
     """The same wait if other nodes behind one of its parents fail too. 0: no wait."""
     offence_seconds: float = 30 * 86400.0
-    """Offences count for this long. In the score, older ones weigh less."""
+    """Failures of a node (offences) count for this long. In the score, older ones weigh less."""
     repeat_offences: int = 3
-    """A node with more offences than this starts one repair step later."""
+    """A node with more failures than this starts one repair step later."""
     repeat_offender_score: float = 3.0
-    """So does a node with at least this score, if that is four times the fleet's usual score. 0: no score."""
+    """A node whose score is at least this, and at least four times the fleet's usual one, also starts one repair step
+    later. 0: no score."""
     degraded_repeats: int = 3
     """A node degraded this often by the same check within `offence_seconds` is drained."""
     bootstrap_unknown: OnUnknownTest = OnUnknownTest.RETEST
@@ -97,7 +98,8 @@ class Policy:
     shadow_checks: frozenset[str] = frozenset()
     """Checks that are recorded but change nothing."""
     silent_seconds: float = 120.0
-    """After this long without a report, an agent is unknown and an incident; never a quarantine by itself."""
+    """If an agent sends no report for this long, its node's health is unknown and an incident opens. The node is not
+    quarantined for this."""
     unknown_seconds: float = 600.0
     """A check that is unknown for this long in service is an alarm, never a drain."""
     spares: int = 0

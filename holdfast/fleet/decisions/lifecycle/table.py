@@ -83,6 +83,6 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
         for s in (*IDLE, _S.QUARANTINED)
     },
     **{(s, _H.PART_REPLACED): Move(None, (), "a part was replaced") for s in _S if s not in (*IDLE, _S.QUARANTINED)},
-    **{(s, _H.HELD): Move(None, (), "held") for s in _S if s is not _S.REMOVED},
-    **{(s, _H.FREED): Move(None, (), "no longer held") for s in _S},
+    **{(s, _H.HELD): Move(None, (), "a safeguard blocks the quarantine") for s in _S if s is not _S.REMOVED},
+    **{(s, _H.FREED): Move(None, (), "no safeguard blocks the quarantine any longer") for s in _S},
 }

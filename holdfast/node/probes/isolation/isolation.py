@@ -16,7 +16,7 @@ from statistics import fmean, median
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
 Parts = Callable[[str, str], Iterable[str]]
-"""The two hosts of a measurement; `h1#2` and `h2#2` if only that rail of theirs was measured."""
+"""From the two hosts of a measurement to the parts between them. A host is `h1#2` if only its rail 2 was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PairBaseline:
 
     centre: float
     spread: float
-    least_shift: float = 0.0  # pairs closer to the centre are never called slow
+    least_shift: float = 0.0  # log of bandwidth; a pair this close to the centre is never slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class SuspectPart:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     least_loss: float = 0.10  # smaller losses are not called a fault
-    bounded: float = 6.0  # most spreads that a single measurement counts for
-    odds: float = 1000.0  # how much likelier than no fault a part must be, for all parts together
+    bounded: float = 6.0  # a measurement counts as at most this many spreads below the centre
+    odds: float = 1000.0  # required odds against 'no fault', divided among all parts
     doubt: float = 3.0  # from here on a part is measured again
 
 
@@ -64,9 +64,10 @@ LEAST_SPREAD = 0.05
 DOUBT_SPREADS = 1.2
 FEW = 24
 FEW_HOSTS = 8
-TWICE = math.log(2.0)  # a median this far below the fastest is not that of healthy pairs
+TWICE = math.log(2.0)  # log of bandwidth; the median of healthy pairs is closer than this to the fastest
 SAME_AS_ITS_RAILS = 0.5  # share of the score of its slowest rail; a node with a single slow rail has far less
-REPEATS_DIFFER, LEAST_OF_REPEATS = 2.0, 0.2  # pairs differ more than repeats do; a few repeats may agree by chance
+REPEATS_DIFFER = 2.0  # the spread of pairs is at least this many spreads of repeats: pairs differ more than repeats
+LEAST_OF_REPEATS = 0.2  # log of bandwidth; least spread from repeats, because a few may agree by chance
 SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
 
 
@@ -179,7 +180,7 @@ class _Trial:
             self._explain(set(self._users[part]))
 
     def _preference(self, part: str) -> tuple[float, bool]:
-        """Order of equivalent parts: the smallest claim first. A rail was measured directly, a leaf was not."""
+        """Order of equivalent parts: the smallest part first. A rail was measured directly, a leaf was not."""
         return round(self._scores[part], 6), part.startswith("rail/")
 
     def _whole(self, part: str) -> str:

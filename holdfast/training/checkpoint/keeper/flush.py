@@ -13,7 +13,7 @@ from holdfast.training.checkpoint.keeper.pacing import Overdue, RateLimit, behin
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 
 LOG = logging.getLogger(__name__)
-WRITERS = 4  # most keepers that write at the same time, while a write takes as long as before
+WRITERS = 4  # keepers that write at the same time, if each write takes as long as the last one
 STEPS_KEPT = 2
 
 Tried = Callable[[bool], None]  # callback; its argument says whether the copy still existed
@@ -68,8 +68,8 @@ class Flushing:
     def store(self, copy: Copy, tried: Tried) -> bool:
         """Queues a copy; returns False if it no longer exists.
 
-        The copy is protected from being overwritten only while it is written, so that storage that hangs does not
-        occupy one buffer after the other.
+        A copy is protected from being overwritten only while it is written. So storage that hangs blocks one buffer,
+        not all.
         """
         if not self._store.has(copy):
             return False

@@ -1,7 +1,8 @@
 """Placement of copies on nodes. Pure: the same nodes give every rank the same answer.
 
 Nodes form groups of `replicas`, and each node keeps the copies of all others in its group. If the number does not
-divide, the last ones form a ring. GEMINI (SOSP'23) shows that no placement loses fewer sets of dead nodes.
+divide, the last ones form a ring. GEMINI (SOSP'23) proves that this survives the most
+combinations of lost nodes, if `replicas` divides their number.
 """
 
 from collections.abc import Iterable, Sequence

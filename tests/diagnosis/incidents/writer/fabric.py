@@ -23,7 +23,7 @@ ALL = (
         "fabric.port_down", "restart_excluding", "", ("n03",),
     ),
     Incident(
-        "port_flap_is_innocent", "the same port flaps for 2 s, which NCCL survives; a rank runs out of GPU memory",
+        "port_flap_is_innocent", "a port flaps for 2 s, which NCCL survives; a rank runs out of GPU memory",
         {
             "train.log": [*_JOB, *traceback(4, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.02 GiB is free."), *_waiting(0, 1, 2, 3, 5)],
             "n03/kern.log": [
@@ -140,7 +140,7 @@ ALL = (
         None,
     ),
     Incident(
-        "failover_exhausted", "the same start, but every device of the process fails",
+        "failover_exhausted", "NCCL's failover starts, but every device of the process fails",
         {
             "train.log": [
                 *init_lines("n01", 0, 2, version="2.30.4"), *megatron(1, 10, 0),

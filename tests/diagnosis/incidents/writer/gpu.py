@@ -133,7 +133,7 @@ ALL = (
         "job.illegal_access", "restart_same", "rank/2", never=("gpu.other_xid", "gpu.ecc_uncorrectable"),
     ),
     Incident(
-        "illegal_access_after_ecc", "the same words on the rank, but its GPU had an uncorrectable error first",
+        "illegal_access_after_ecc", "an illegal memory access on a rank whose GPU had an uncorrectable error first",
         {
             "train.log": [*megatron(55, 5, 0), *traceback(2, "RuntimeError: CUDA error: an illegal memory access was encountered", call="out = flash_attn(q, k, v)"), *_waiting(0, 1, 3)],
             "n02/kern.log": [

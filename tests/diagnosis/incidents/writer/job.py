@@ -50,12 +50,12 @@ ALL = (
         "job.rank_missing", "restart_same",
     ),
     Incident(
-        "collective_mismatch_sizes", "at the same number one rank broadcasts another size",
+        "collective_mismatch_sizes", "in one broadcast, one rank sends another size",
         {"train.log": [*megatron(375, 4, 0), *[line for rank in (0, 1, 3) for line in watchdog(rank, 640 + rank, 7219, "BROADCAST", 24084544)], *watchdog(2, 640, 7219, "BROADCAST", 64)]},
         "job.collective_mismatch", "stop", "rank/2",
     ),
     Incident(
-        "collective_mismatch_gloo", "the same on CPU: gloo refuses what it receives",
+        "collective_mismatch_gloo", "ranks send different sizes on CPU: gloo refuses what it receives",
         {"train.log": ["step 9 loss 0.3406 time 1.99ms", "terminate called after throwing an instance of 'gloo::EnforceNotMet'", "  what():  [enforce fail at /build/third_party/gloo/gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 2048 vs 4. Received data size doesn't match expected size.", *traceback(2, _GLOO + "pair.cc:537] Read error [127.0.0.1]:62676: Connection reset by peer. "), *elastic(12, 1, 1, "n01", -6, (0, 2, 3))]},
         "job.collective_mismatch", "stop",
     ),

@@ -46,7 +46,7 @@ ALL = (
         "storage.stall", "wait_for_storage",
     ),
     Incident(
-        "save_ended_then_hang", "the same save, but it ended; later one rank never joins",
+        "save_ended_then_hang", "a save ends; later one rank never joins",
         {
             "train.log": [
                 *megatron(1995, 5, 0), f"[{iso(26)}] {_SAVING}", f"[{iso(31)}] {_SAVED}", *megatron(2001, 9, 35),

@@ -18,7 +18,7 @@ COUNTED = frozenset({EventKind.FAILED, EventKind.TEST_FAILED, EventKind.DEGRADED
 Kept = tuple[int | None, ...]
 """Which of the offences before are kept, by index; None is a new one."""
 POOL = "default"
-NOW, FRESH, USED, STALE = map(float, range(0, -4, -1))  # placeholder times that only keep the order
+NOW, FRESH, USED, STALE = map(float, range(0, -4, -1))  # stand-ins for real times: only their order matters
 _key = attrgetter(*(one.name for one in fields(NodeState) if one.name != "place"))
 
 
@@ -30,7 +30,7 @@ class TimelessState:
     stage: Stage
     may_repair: bool
     steps: "dict[EventKey, CachedStep]" = field(default_factory=dict)
-    shorter: "dict[tuple[int, int], TimelessState]" = field(default_factory=dict)  # with fewer offences
+    with_fewer_offences: "dict[tuple[int, int], TimelessState]" = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +102,7 @@ class Recall:
 
     def _with_last(self, state: TimelessState, offences: int, degradations: int) -> TimelessState:
         """The history with one more offence, of limited length."""
-        found = state.shorter.get((offences, degradations))
+        found = state.with_fewer_offences.get((offences, degradations))
         if found is None:
             life = state.life
             kept = changed(
@@ -110,7 +110,7 @@ class Recall:
                 offences=life.offences[len(life.offences) - offences :],
                 degradations=life.degradations[len(life.degradations) - degradations :],
             )
-            found = state.shorter[offences, degradations] = self._state_of(kept)
+            found = state.with_fewer_offences[offences, degradations] = self._state_of(kept)
         return found
 
     def _state_of(self, life: NodeState) -> TimelessState:

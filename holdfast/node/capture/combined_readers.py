@@ -190,7 +190,7 @@ def _judge_sample(output: ToolOutput, place: str, signal: str, value: float) -> 
 
 
 def subnet_map(text: str) -> ToolOutput | None:
-    """A map of the subnet: recognised, and used with `holdfast probe run --topology`."""
+    """Recognises a subnet map; `holdfast probe run --topology` uses it."""
     found = subnet.parse(text)
     ports = len(_PORT_LIST.findall(text))
     if (len(found.nodes) < 2 or not found.cables) and not ports:

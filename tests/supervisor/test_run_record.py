@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.model.ledger import Ledger
-from holdfast.supervisor.memory import STATE, Busy, RunMemory, RunRecord
+from holdfast.supervisor.run_record import STATE, Busy, RunMemory, RunRecord
 from tests.supervisor.test_decide import KILLED
 
 RUN = RunRecord(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.fleet.decisions.lifecycle import machine
 from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, Policy
-from holdfast.fleet.decisions.lifecycle.recall import EventKey, OffenceHistory, Recall
+from holdfast.fleet.decisions.lifecycle.step_cache import EventKey, OffenceHistory, Recall
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, changed
 
 REPORTED = st.tuples(
@@ -177,7 +177,7 @@ def test_a_shortened_state_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None
         made.append(changes)
         return changed(life, **changes)
 
-    monkeypatch.setattr("holdfast.fleet.decisions.lifecycle.recall.changed", counted)
+    monkeypatch.setattr("holdfast.fleet.decisions.lifecycle.step_cache.changed", counted)
     recall = Recall(Policy(offence_seconds=10.0))
     counts = []
     for _ in range(2):
