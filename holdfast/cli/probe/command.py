@@ -41,7 +41,7 @@ def run(
     pair_bytes: str = typer.Option("8MiB", help="Payload for the comparison of pairs."),
     longest_seconds: float = typer.Option(10.0, help="Try no larger size after an exchange that takes this long."),
     timeout_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
-    spoil: str = typer.Option("", help="For tests: put one wrong number into this rank's sum at this size."),
+    spoil: str = typer.Option("", hidden=True, help="For tests: one wrong number in this rank's sum at this size."),
     fabric: str = typer.Option("", help="Compare the sweep with the limits of this fabric in the catalog (reference)."),
     topology: str = typer.Option(
         "",
@@ -107,7 +107,7 @@ def fingerprint(
     golden: str = typer.Option(
         "", help="File of expected bits per kind of device; new kinds are added from the majority."
     ),
-    flip: int = typer.Option(-1, help="For tests: flip one input bit of this rank."),
+    flip: int = typer.Option(-1, hidden=True, help="For tests: flip one input bit of this rank."),
     as_json: AsJson = False,
 ) -> None:
     """Compute the same fixed numbers on every device, and name the one whose bits differ from the majority's.
