@@ -71,7 +71,7 @@ def announce(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Announce work on the facility, a power cap or a roll-out. Findings that it explains open no incident."""
+    """Announce work on the facility, a power cap or a rollout. Findings that it explains open no incident."""
     if sum(map(bool, (name, ical, slurm))) != 1:
         raise Refusal("announce: expected one of a NAME, --ical or --slurm")
     if ical:

@@ -21,7 +21,7 @@ OF_LOAD = frozenset(
 )
 """Families that follow the load."""
 TOGETHER_SECONDS = 120.0
-FEW = 1 / 3  # share of the working GPUs behind a cause that counts as few; a coolant unit or a hall affects all of them
+FEW = 1 / 3  # share of the working GPUs behind a cause that counts as few; a coolant unit or a room affects all of them
 FOLLOWS_SECONDS = 900.0  # a later change is no evidence for the cause: coolant, metal and jobs react faster
 BY_HEAT = "cooling."
 BY_FLOW = ("cooling.flow_low", "cooling.supply_warm", "cooling.ambient", "cooling.plant")

@@ -1,4 +1,4 @@
-/** A finding: path from cause to symptoms, rejected explanations, and timeline. */
+/** A finding: path from cause to symptoms, rejected causes, and timeline. */
 
 import type { Account } from "../api";
 import { Axis, Chart, type Span } from "../shell/chart";
@@ -141,7 +141,7 @@ export function Found({ id, account, over }: { id: string; account: Account; ove
           <Lines name="Whom to notify" lines={called} />
           <Runbook id={id} />
           <Lines name="Evidence" lines={account.evidence} />
-          <Lines name="Rejected explanations" lines={rivalsOf(account)} />
+          <Lines name="Rejected causes" lines={rivalsOf(account)} />
           <Lines name="Missing data" lines={account.unknown} />
         </div>
       </div>

@@ -13,13 +13,13 @@ from holdfast.model.refusal import Refusal
 app = typer.Typer(no_args_is_help=True)
 
 Which = Annotated[
-    list[str] | None, typer.Argument(help="Drills in TOML, or names of shipped ones; none means all shipped.")
+    list[str] | None, typer.Argument(help="Drills in TOML, or names of built-in ones; none means all of these.")
 ]
 One = Annotated[
-    str, typer.Argument(help="A drill in TOML, or the name of a shipped one; default: a random one, unnamed.")
+    str, typer.Argument(help="A drill in TOML, or the name of a built-in one; default: a random one, unnamed.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the file's.")]
-Every = Annotated[bool, typer.Option("--all", help="All shipped drills.")]
+Every = Annotated[bool, typer.Option("--all", help="All built-in drills.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=100_000, help="How many drills to draw.")]
 First = Annotated[int, typer.Option("--first", min=0, help="The first seed.")]
 Kind = Annotated[str, typer.Option("--kind", help="Draw only this kind, such as cooling.fan, or calm.")]
@@ -32,7 +32,7 @@ Hard = Annotated[bool, typer.Option("--hard", help="Tiny and large fleets, weak 
 
 @app.command("list")
 def list_drills(as_json: AsJson = False) -> None:
-    """List the shipped drills, what each is about and which other one has similar symptoms."""
+    """List the built-in drills, what each is about and which other one has similar symptoms."""
     with needs_extra("plan"):
         from holdfast.cli.drill import show
         from holdfast.lab.drills.file import load, shipped

@@ -51,7 +51,7 @@ def show(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show an incident: cause, path, rivals, cost in five layers, owners, runbook with its queries filled in."""
+    """Show an incident: cause, path, rejected causes, cost in five layers, owners, runbook with its queries."""
     if as_json + markdown + bool(into) > 1:
         raise Refusal("--json, --markdown and --into: expected one of them")
     client = connect(url, token)

@@ -63,7 +63,7 @@ def run(
 ) -> None:
     """Sweep a collective over all hosts, compare pairs, and name the node, pair, leaf or trunk that is slow.
 
-    Exit code: 0 all pass, 1 a band of sizes is slow, 2 something failed, 3 a host could not take part.
+    Exit code: 0 all pass, 1 a range of sizes is slow, 2 something failed, 3 a host could not take part.
     Needs torch on every host.
     """
     from rich.console import Console

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.economics.planning.chart import PlanChart
     from holdfast.economics.studies.study import Study, StudyOptions
 
-File = Annotated[str, typer.Argument(help="A scenario in TOML, or the name of a shipped one, such as llama3.")]
+File = Annotated[str, typer.Argument(help="A scenario in TOML, or the name of a built-in one, such as llama3.")]
 Replicas = Annotated[int, typer.Option("--replicas", min=1, max=1_000_000, help="Replicas, at most.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same answer.")]
 Precision = Annotated[

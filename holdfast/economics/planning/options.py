@@ -179,7 +179,7 @@ PRICE = Plan(
         PlanOption("interval", "Time between checkpoints.  [default: 1h]", "TIME"),
         PlanOption("start", "Time to start the job again.  [default: 10m]", "TIME"),
         PlanOption("repair", "Time to repair or replace the node.  [default: 1h]", "TIME"),
-        PlanOption("failover", "Fail-over time of a job that tolerates failures.  [default: 1m]", "TIME"),
+        PlanOption("failover", "Failover time of a job that tolerates failures.  [default: 1m]", "TIME"),
         PlanOption("blast", "GPUs that wait for the repair.  [default: 8]", "N"),
         PlanOption("sla", "Service level agreement: 99.9%:10%,99%:25%.", "UPTIME:CREDIT,..."),
         PlanOption("down", "How long one node was down.  [default: 2h]", "TIME"),

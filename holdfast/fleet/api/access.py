@@ -130,7 +130,7 @@ def bearer(header: str) -> str:
 
 
 class CredentialCache:
-    """Looks tokens up in the store in batches: after a fail-over all agents of a fleet are unknown at once.
+    """Looks tokens up in the store in batches: after a failover all agents of a fleet are unknown at once.
 
     One query runs at a time; requests meanwhile share the next one. Used only on the event loop."""
 

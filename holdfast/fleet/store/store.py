@@ -92,7 +92,7 @@ class Store(Kept):
             return lives.nodes_of(connection, names)
 
     def has_all_before(self, node: str, session: str, seq: int) -> bool:
-        """For the writer, inside its batch: includes reports of this batch. After a fail-over it is called for every
+        """For the writer, inside its batch: includes reports of this batch. After a failover it is called for every
         node."""
         held = self._recorded.get(reports.key_of(node, session)) if self._joined is not None else None
         if held is not None:

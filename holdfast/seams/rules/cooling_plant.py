@@ -1,4 +1,4 @@
-"""Do all coolant units behind one hall or plant get worse together? Then the hall or plant is the cause."""
+"""Do all coolant units behind one room or plant get worse together? Then the room or plant is the cause."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -43,7 +43,7 @@ def explain(scene: Scene) -> Iterator[CauseCandidate]:
 
 
 def _every_day(scene: Scene, parent: Subject, signs: list[Symptom], hot: float) -> bool:
-    """Whether the change is one of every day: set points, weather and load change all units of a hall by so much."""
+    """Whether the change is one of every day: set points, weather and load change all units of a room by so much."""
     size = [sign.now - sign.before if sign.signal == SUPPLY else weigh.fall(sign) for sign in signs]
     if signs[0].signal == SUPPLY:
         return median(size) < OF_NO_DAY and not weigh.suffers(scene, scene.nodes_under(parent, COOLS))
@@ -70,7 +70,7 @@ def together(scene: Scene) -> dict[Subject, list[Symptom]]:
 
 SEAM = Seam(
     name="cooling.plant",
-    asks="Do all coolant units behind one hall or chiller plant get worse together?",
+    asks="Do all coolant units behind one room or chiller plant get worse together?",
     kinds=("cooling.plant",),
     reads=(SUPPLY, FLOW, AMBIENT, "gpu_temperature_celsius"),
     domains=("cooling", "accelerators"),

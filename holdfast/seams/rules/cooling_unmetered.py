@@ -1,4 +1,4 @@
-"""Are exactly the nodes behind one unit or hall hot, without a readable meter? Then the topology names the cause."""
+"""Are exactly the nodes behind one unit or room hot, without a readable meter? Then the topology names the cause."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -66,7 +66,7 @@ def _inferred(scene: Scene, place: Subject) -> CauseCandidate:
 
 SEAM = Seam(
     name="cooling.unmetered",
-    asks="Are exactly the nodes behind one unit or hall hot, although none of its meters can be read?",
+    asks="Are exactly the nodes behind one unit or room hot, although none of its meters can be read?",
     kinds=("cooling.unmetered",),
     reads=(HEAT, "gpu_power_watts", "gpu_utilization_ratio"),
     domains=("accelerators", "cooling"),

@@ -28,7 +28,7 @@ class PlantFault:
     ramp: float = 0.0
     end: float = inf
     signal: str = ""  # signal of a faulty sensor
-    nodes: tuple[int, ...] = ()  # for a roll-out: the affected nodes
+    nodes: tuple[int, ...] = ()  # for a rollout: the affected nodes
     on: float = inf  # seconds for which the fault is present, then absent for `off`, repeatedly
     off: float = 0.0
 

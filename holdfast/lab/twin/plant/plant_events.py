@@ -1,4 +1,4 @@
-"""Events without physics: roll-outs, verdicts, power brakes, route changes, harmless noise."""
+"""Events without physics: rollouts, verdicts, power brakes, route changes, harmless noise."""
 
 from dataclasses import dataclass, field
 

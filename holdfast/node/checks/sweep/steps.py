@@ -41,7 +41,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 CHECK = Check(
     name="sweep.steps",
-    asks="Is a band of middle sizes slower than smaller and larger ones?",
+    asks="Is a range of middle sizes slower than smaller and larger ones?",
     about="node",
     part="sweep",
     scope="group",
